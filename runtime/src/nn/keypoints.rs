@@ -157,7 +157,7 @@ pub fn other_of_pair(g: &mut Graph, x: &Tensor, pairs: &Dim) -> Result<Tensor> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{evaluate, expect, refusal};
+    use super::super::testing::{expect, refusal};
     use super::*;
 
     #[test]
@@ -178,18 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_met_after_enough_iterations() {
+    fn five_iterations_give_what_the_reference_gives() {
         let build = |g: &mut Graph| {
             let x = g.constant(&[1, 2, 2], vec![3.0, -1.0, 0.5, 2.0])?;
-            let bin = g.constant(&[1, 1, 1], vec![-20.0])?;
-            let logs = log_optimal_transport(g, &x, &bin, 60)?;
-            Ok(g.unary(Unary::Exp, &logs))
+            let bin = g.constant(&[1, 1, 1], vec![-1.0])?;
+            log_optimal_transport(g, &x, &bin, 5)
         };
-        let Some((shape, got)) = evaluate(&[], build) else { return };
-        assert_eq!(shape, [1, 2, 2]);
-        // With a bin that nothing goes to, rows and columns sum to one.
-        let sums = [got[0] + got[1], got[2] + got[3], got[0] + got[2], got[1] + got[3]];
-        assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-3), "{sums:?}");
+        // `log_optimal_transport` of release 5.23.0, without the bins.
+        expect(&[], build, &[1, 2, 2], &[-0.249_485, -3.600_639, -2.493_776, -0.344_930]);
     }
 
     #[test]

@@ -82,11 +82,11 @@ fn what_is_no_checkpoint_says_what_it_is() {
 #[test]
 fn incomplete_files_name_what_is_missing() {
     let own = Shapes::of(&[("decoder.up.0.block.0.conv1.weight", &[8, 8, 3, 3])]);
-    let text = super::vae::config(&own, Layout::V1).unwrap_err().to_string();
+    let text = vae::config(&own, Layout::V1).unwrap_err().to_string();
     assert!(text.contains("lacks `encoder.down.0`") && text.contains("incomplete"), "{text}");
-    let text = super::vae::tensors(&Shapes::of(&[("decoder.up.0.x.weight", &[8])])).unwrap_err().to_string();
+    let text = vae::tensors(&Shapes::of(&[("decoder.up.0.x.weight", &[8])])).unwrap_err().to_string();
     assert!(text.contains("`decoder.up.0.x.weight`"), "{text}");
-    let text = super::flux::tensors(&Shapes::of(&[("img_in.weight", &[8, 4]), ("img_out.weight", &[8])]));
+    let text = flux::tensors(&Shapes::of(&[("img_in.weight", &[8, 4]), ("img_out.weight", &[8])]));
     assert!(text.unwrap_err().to_string().contains("`img_out.weight`, which this layout does not have"));
 }
 
@@ -121,7 +121,7 @@ fn xl() -> Vec<(String, Vec<usize>)> {
 
 #[test]
 fn the_configuration_of_the_published_u_net_follows_from_its_shapes() {
-    let config = super::unet::config(&Shapes::of(&shapes(&xl())), Layout::Xl).unwrap();
+    let config = unet::config(&Shapes::of(&shapes(&xl())), Layout::Xl).unwrap();
     let published = json!({
         "_class_name": "UNet2DConditionModel",
         "addition_embed_type": "text_time",
@@ -151,7 +151,7 @@ fn pieces_of_tensors_have_their_rows() {
         ("final_layer.adaLN_modulation.1.weight", &[16, 8]),
         ("double_blocks.11.txt_attn.qkv.weight", &[24, 8]),
     ]);
-    let tensors = super::flux::tensors(&own).unwrap();
+    let tensors = flux::tensors(&own).unwrap();
     let piece = |name: &str| tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.piece);
     assert_eq!(
         piece("single_transformer_blocks.3.attn.to_v.bias"),

@@ -169,6 +169,8 @@ pub struct DecoderConfig {
     pub max_position_embeddings: usize,
     /// Whether the projections of attention have biases.
     pub attention_bias: bool,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
 }
 
 impl Default for DecoderConfig {
@@ -185,6 +187,7 @@ impl Default for DecoderConfig {
             hidden_act: Activation::Relu,
             max_position_embeddings: 1024,
             attention_bias: true,
+            is_causal: true,
         }
     }
 }
@@ -229,6 +232,9 @@ impl weft::Configuration for DecoderConfig {
         }
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
         }
         Ok(())
     }

@@ -11,6 +11,8 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
+    /// The dimension of each head.
+    pub head_dim: Option<usize>,
     /// The size of the vocabulary.
     pub vocab_size: usize,
     /// Whether the language modelling head is tied to the token embeddings.
@@ -18,6 +20,8 @@ pub struct Config {
     /// `encoder_config` of `config.json`.
     #[serde(deserialize_with = "weft::config::or_default")]
     pub encoder_config: EncoderConfig,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The width of the hidden states.
     pub hidden_size: usize,
     /// The intermediate size of the MLPs.
@@ -28,8 +32,6 @@ pub struct Config {
     pub num_attention_heads: usize,
     /// Key and value heads in each layer; query heads share them.
     pub num_key_value_heads: Option<usize>,
-    /// The dimension of each head.
-    pub head_dim: Option<usize>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The longest sequence.
@@ -42,15 +44,16 @@ impl Default for Config {
     /// What the reference takes where `config.json` does not say.
     fn default() -> Self {
         Self {
+            head_dim: None,
             vocab_size: 16_384,
             tie_word_embeddings: false,
             encoder_config: EncoderConfig::default(),
+            is_causal: true,
             hidden_size: 1024,
             intermediate_size: 4096,
             num_hidden_layers: 8,
             num_attention_heads: 8,
             num_key_value_heads: None,
-            head_dim: None,
             hidden_act: Activation::Relu,
             max_position_embeddings: 1024,
             attention_bias: true,
@@ -59,14 +62,14 @@ impl Default for Config {
 }
 
 impl Config {
-    /// `num_key_value_heads`, or else `num_attention_heads`.
-    pub fn num_key_value_heads(&self) -> usize {
-        self.num_key_value_heads.unwrap_or(self.num_attention_heads)
-    }
-
     /// `head_dim`, or else `hidden_size / num_attention_heads`.
     pub fn head_dim(&self) -> usize {
         self.head_dim.unwrap_or_else(|| self.hidden_size / self.num_attention_heads)
+    }
+
+    /// `num_key_value_heads`, or else `num_attention_heads`.
+    pub fn num_key_value_heads(&self) -> usize {
+        self.num_key_value_heads.unwrap_or(self.num_attention_heads)
     }
 }
 
@@ -84,6 +87,12 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
+        if self.head_dim.is_some_and(|value| value < 1) {
+            return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
+        }
         let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
         if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
@@ -95,9 +104,6 @@ impl weft::Configuration for Config {
                 "num_key_value_heads: {} is less than 1", self.num_key_value_heads
                 .unwrap_or_default()
             ));
-        }
-        if self.head_dim.is_some_and(|value| value < 1) {
-            return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
         }
         self.encoder_config.check().map_err(|problem| format!("encoder_config.{problem}"))?;
         Ok(())

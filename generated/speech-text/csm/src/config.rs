@@ -10,9 +10,12 @@ use weft::nn::{Activation, RopeParameters};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The codes of a frame.
     pub num_codebooks: usize,
     /// The size of the vocabulary.
+    #[serde(alias = "codebook_size")]
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -46,6 +49,7 @@ impl Default for Config {
     /// What the reference takes where `config.json` does not say.
     fn default() -> Self {
         Self {
+            is_causal: true,
             num_codebooks: 32,
             vocab_size: 2051,
             hidden_size: 2048,
@@ -92,6 +96,9 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
+        }
         let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
         if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
@@ -111,6 +118,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["vocab_size", "codebook_size"]);
         weft::nn::rope::prepare(raw, "rope_parameters", 500000.0);
     }
 }

@@ -133,6 +133,8 @@ pub struct DecoderConfig {
     pub cross_num_key_value_heads: usize,
     /// The dimension of each of them.
     pub cross_head_dim: usize,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The channels of codes.
     pub num_channels: usize,
     /// Added to the variance in RMS norms.
@@ -159,6 +161,7 @@ impl Default for DecoderConfig {
             cross_num_attention_heads: 16,
             cross_num_key_value_heads: 16,
             cross_head_dim: 128,
+            is_causal: true,
             num_channels: 9,
             norm_eps: 1e-5,
             hidden_act: Activation::Silu,
@@ -187,6 +190,9 @@ impl weft::Configuration for DecoderConfig {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
         }
         Ok(())
     }

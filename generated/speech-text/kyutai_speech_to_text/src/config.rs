@@ -11,6 +11,8 @@ use weft::nn::{Activation, RopeParameters};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The codes of a frame.
     pub num_codebooks: usize,
     /// The codes of a codebook.
@@ -47,6 +49,7 @@ impl Default for Config {
     /// What the reference takes where `config.json` does not say.
     fn default() -> Self {
         Self {
+            is_causal: true,
             num_codebooks: 32,
             codebook_vocab_size: 2049,
             vocab_size: 4001,
@@ -92,6 +95,9 @@ impl weft::Configuration for Config {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
         }
         let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
         if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {

@@ -11,6 +11,8 @@ use weft::nn::{Activation, RopeParameters};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
@@ -42,6 +44,7 @@ impl Default for Config {
     /// What the reference takes where `config.json` does not say.
     fn default() -> Self {
         Self {
+            is_causal: true,
             vocab_size: 32_768,
             hidden_size: 320,
             intermediate_size: 1280,
@@ -78,6 +81,9 @@ impl weft::Configuration for Config {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
         }
         let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
         if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {

@@ -10,6 +10,8 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
@@ -64,6 +66,7 @@ impl Default for Config {
     /// What the reference takes where `config.json` does not say.
     fn default() -> Self {
         Self {
+            is_causal: true,
             vocab_size: 256_102,
             hidden_size: 1024,
             layer_norm_eps: 1e-5,
@@ -112,6 +115,9 @@ impl weft::Configuration for Config {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
         }
         let Self { hidden_size, encoder_attention_heads, .. } = self;
         if !hidden_size.is_multiple_of(*encoder_attention_heads) {

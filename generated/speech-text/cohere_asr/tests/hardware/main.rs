@@ -32,7 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[("encoder_config.head_dim", "7")],
+    refused: &[("is_causal", "false"), ("encoder_config.head_dim", "7")],
 };
 
 fn main() -> ExitCode {

@@ -31,7 +31,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[],
+    refused: &[("decoder_config.is_causal", "false")],
 };
 
 fn main() -> ExitCode {

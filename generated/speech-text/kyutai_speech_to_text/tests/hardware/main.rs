@@ -32,7 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[("tie_word_embeddings", "true")],
+    refused: &[("is_causal", "false"), ("tie_word_embeddings", "true")],
 };
 
 fn main() -> ExitCode {

@@ -32,7 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[],
+    refused: &[("is_causal", "false")],
 };
 
 fn main() -> ExitCode {

@@ -32,7 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[("position_embeddings_type", "\"another\"")],
+    refused: &[("is_causal", "false"), ("position_embeddings_type", "\"another\"")],
 };
 
 fn main() -> ExitCode {
