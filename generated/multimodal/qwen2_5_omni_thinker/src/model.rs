@@ -9,10 +9,7 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{
-    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
-    Values,
-};
+use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -102,10 +99,6 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [TaskHeads<Head>] = &[
-        TaskHeads::new(Task::ImageTextToText, &[Head::ForConditionalGeneration]),
-        TaskHeads::new(Task::VideoTextToText, &[Head::ForConditionalGeneration]),
-    ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
