@@ -60,6 +60,8 @@ const T5: &[&str] = &["text_encoders.t5xxl.transformer."];
 const REFUSED: &[(&str, &str)] = &[
     ("conditioner.embedders.0.model.transformer.resblocks.", "the refiner of Stable Diffusion XL"),
     ("model.diffusion_model.input_blocks.10.0.skip_connection.bias#4", "the x4 upscaler of Stable Diffusion"),
+    ("v_pred", "a Stable Diffusion XL that predicts `v`"),
+    ("ztsnr", "a Stable Diffusion XL whose noise has no signal at its last step"),
     ("edm_mean", "Playground v2.5, whose latents are scaled channel by channel"),
     ("control_model.", "a ControlNet"),
     ("input_hint_block.", "a ControlNet"),

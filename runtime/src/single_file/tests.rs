@@ -55,6 +55,9 @@ fn layouts_are_told_by_names_and_shapes() {
 #[test]
 fn what_is_no_checkpoint_says_what_it_is() {
     let problem = |shapes: &[(&str, &[usize])]| layout(shapes).unwrap_err();
+    let velocity =
+        problem(&[("model.diffusion_model.label_emb.0.0.weight", &[1280, 2816]), ("v_pred", &[0])]);
+    assert!(velocity.contains("predicts `v`") && velocity.contains("open the folder"), "{velocity}");
     let lora = problem(&[("lora_unet_input_blocks_1_1_proj_in.lora_down.weight", &[4, 320])]);
     assert!(lora.contains("it is a LoRA") && lora.contains("--lora"), "{lora}");
     let lora = problem(&[("unet.down_blocks.0.attentions.0.proj_in.lora_A.weight", &[4, 320])]);
