@@ -143,3 +143,11 @@ impl Input {
         self
     }
 }
+
+/// The largest value that a symbol may take, and the configuration field that says so.
+#[derive(Clone, Debug)]
+pub(crate) struct Limit {
+    pub symbol: String,
+    pub most: usize,
+    pub field: &'static str,
+}

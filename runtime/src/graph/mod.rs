@@ -31,6 +31,7 @@ pub use activation::Activation;
 pub use attend::Attention;
 pub(crate) use attend::MASKED_SCORE;
 pub use dim::{Dim, Factor, dims};
+pub(crate) use input::Limit;
 pub use input::{Input, InputDefault};
 pub use kind::GraphKind;
 pub use lstm::{LstmLayer, LstmOutput};
@@ -152,14 +153,6 @@ pub struct Graph {
     names: std::collections::HashMap<String, usize>,
     place: Scope,
     root: Scope,
-}
-
-/// The largest value that a symbol may take, and the configuration field that says so.
-#[derive(Clone, Debug)]
-pub(crate) struct Limit {
-    pub symbol: String,
-    pub most: usize,
-    pub field: &'static str,
 }
 
 impl Default for Graph {
@@ -318,12 +311,6 @@ impl Graph {
     /// The parameters that the graph uses.
     pub fn weights(&self) -> &[Weight] {
         &self.weights
-    }
-
-    /// The parameters of the graph and of what follows it.
-    pub(crate) fn all_weights(&self) -> Vec<Weight> {
-        let own = |weight: &&Weight| self.weights.iter().all(|own| own.name != weight.name);
-        self.weights.iter().chain(self.later.iter().filter(own)).cloned().collect()
     }
 
     /// The number of operations.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::{Graph, Weight};
 use crate::{Error, Result};
 
 /// What gives the shape of a parameter by its name.
@@ -48,5 +49,13 @@ impl Stored {
 impl std::fmt::Debug for Stored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Stored")
+    }
+}
+
+impl Graph {
+    /// The parameters of the graph and of what follows it.
+    pub(crate) fn all_weights(&self) -> Vec<Weight> {
+        let own = |weight: &&Weight| self.weights.iter().all(|own| own.name != weight.name);
+        self.weights.iter().chain(self.later.iter().filter(own)).cloned().collect()
     }
 }

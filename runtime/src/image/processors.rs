@@ -2,6 +2,7 @@
 
 mod boxes;
 mod defaults;
+mod keypoints;
 mod padding;
 mod steps;
 mod text_lines;
@@ -12,16 +13,16 @@ use serde_json::{Value as Json, json};
 use boxes::vitpose;
 pub(super) use defaults::with;
 use defaults::{
-    HALF, IMAGENET, OPENAI, base, cropped, divided, exact, glm4v_defaults, idefics3_defaults,
-    keypoint_defaults, padded,
+    HALF, IMAGENET, OPENAI, base, cropped, divided, exact, glm4v_defaults, idefics3_defaults, padded,
 };
+use keypoints::{grayscale, keypoint_defaults};
 use padding::{eomt, maskformer, owlv2, swin2sr, vilt, vitmatte};
 #[cfg(feature = "video")]
 pub(super) use steps::numbers;
 use steps::{
-    cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, grayscale, idefics3,
-    janus, levit, llava, llava_next, ovis2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam,
-    siglip2, standard, textnet, vivit, yolos,
+    cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
+    levit, llava, llava_next, ovis2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2,
+    standard, textnet, vivit, yolos,
 };
 use text_lines::{bgr_line, layout, layout_defaults, line_defaults, page, page_defaults, rgb_line};
 use vision_language::{

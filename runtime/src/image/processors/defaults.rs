@@ -56,9 +56,3 @@ pub(super) fn idefics3_defaults() -> Json {
     let sizes = json!({"do_image_splitting": true, "max_image_size": {"longest_edge": 364}, "do_pad": true});
     with(base(&json!({"longest_edge": 4 * 364}), 1, HALF), sizes)
 }
-
-/// Of images whose keypoints are found or matched.
-pub(super) fn keypoint_defaults(do_grayscale: bool) -> Json {
-    let size = base(&json!({"height": 480, "width": 640}), 2, HALF);
-    with(size, json!({"do_normalize": false, "do_grayscale": do_grayscale}))
-}

@@ -58,13 +58,6 @@ pub(super) fn flipped(settings: &Settings) -> Steps {
     Ok(steps)
 }
 
-/// `do_grayscale`, at last.
-pub(super) fn grayscale(settings: &Settings) -> Steps {
-    let mut steps = standard(settings)?;
-    steps.extend(settings.do_grayscale.then_some(Step::Grayscale));
-    Ok(steps)
-}
-
 pub(super) fn single(values: [f64; 3]) -> [f32; 3] {
     values.map(|value| value as f32)
 }
