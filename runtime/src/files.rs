@@ -9,6 +9,8 @@ mod disk;
 #[path = "files/fetched.rs"]
 mod disk;
 
+pub(crate) mod header;
+
 #[cfg(target_family = "wasm")]
 pub(crate) use disk::length;
 pub(crate) use disk::{is_dir, is_file, range, read, real};

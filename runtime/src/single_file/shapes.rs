@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::weights::header;
-use crate::{Error, Result, files};
+use crate::files::{self, header};
+use crate::{Error, Result};
 
 /// The shapes of tensors below a prefix, by what follows it.
 #[derive(Clone, Debug)]

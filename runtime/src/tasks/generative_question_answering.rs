@@ -11,7 +11,7 @@ use super::text_generation::{GenerationOptions, resolve};
 use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
 use crate::generation::{Decoder, Generation, GenerationConfig, ModelDecoder, Prompt};
-use crate::text::{EncodeOptions, Padding, Text, Tokenizer};
+use crate::text::{EncodeOptions, Encoding, Padding, Text, Tokenizer};
 use crate::{Error, GraphKind, Result, Value, Values};
 
 /// Generative question answering (`RagTokenForGeneration.generate`): the tokens of an answer are those that are likeliest over
@@ -119,14 +119,7 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
     /// # Errors
     /// When the question is empty or longer than the question encoder's positions, or the model fails.
     pub fn embed(&self, question: &str) -> Result<Array1<f32>> {
-        let rows = self.question.encode(&[Text::from(question)], &EncodeOptions::default())?;
-        if rows.iter().all(crate::text::Encoding::is_blank) {
-            return Err(Error::input(
-                "question",
-                "is empty: the tokenizer finds nothing in it",
-                "ask something",
-            ));
-        }
+        let rows = self.encoded(question)?;
         let batch = self.question.pad(&rows, &Padding::default())?.into_values();
         let taken = self.model.inputs_of(GraphKind::TextOnly)?;
         let given =
@@ -186,9 +179,9 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
         let prompt = Prompt::decoder(start, read);
         let scores = passages.iter().map(|passage| passage.score).collect();
         let step = self.model.inputs_of(GraphKind::Decode)?;
-        let whole = step.iter().any(|input| input.name == "doc_scores");
+        let by_model = step.iter().any(|input| input.name == "doc_scores");
         let inner = ModelDecoder::encoder_decoder(&self.model, inputs)?;
-        let mut decoder = Marginalized::new(inner, scores, whole);
+        let mut decoder = Marginalized::new(inner, scores, by_model);
         let generated = Generation::new(&prompt, &config)
             .tokenizer(&self.generator)
             .positions(self.model.limit("sequence"))
@@ -202,18 +195,21 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
         (0..generated.sequences.len()).map(answer).collect()
     }
 
+    /// The tokens of a question, for the question encoder.
+    fn encoded(&self, question: &str) -> Result<Vec<Encoding>> {
+        let rows = self.question.encode(&[Text::from(question)], &EncodeOptions::default())?;
+        if rows.iter().all(Encoding::is_blank) {
+            let problem = "is empty: the tokenizer finds nothing in it";
+            return Err(Error::input("question", problem, "ask something"));
+        }
+        Ok(rows)
+    }
+
     /// Passages with the question, as the question's tokenizer gives it back (`postprocess_docs`), and their scores.
     fn inputs(&self, question: &str, passages: &[RetrievedPassage<'_>]) -> Result<Values> {
-        let rows = self.question.encode(&[Text::from(question)], &EncodeOptions::default())?;
-        let asked = match rows.first() {
-            Some(row) if !row.is_blank() => self.question.decode(&row.ids, true)?,
-            _ => {
-                return Err(Error::input(
-                    "question",
-                    "is empty: the tokenizer finds nothing in it",
-                    "ask something",
-                ));
-            }
+        let asked = match self.encoded(question)?.as_slice() {
+            [row, ..] => self.question.decode(&row.ids, true)?,
+            [] => String::new(),
         };
         let joined: Vec<String> =
             passages.iter().map(|passage| self.layout.joined(passage, &asked)).collect();
@@ -234,21 +230,21 @@ struct Marginalized<'a> {
     inner: ModelDecoder<'a>,
     /// The logarithm of each passage's probability.
     passages: Vec<f32>,
-    /// Whether the model marginalises (`do_marginalize`).
-    done: bool,
+    /// Whether the model marginalises itself (`do_marginalize`).
+    by_model: bool,
 }
 
 impl<'a> Marginalized<'a> {
-    fn new(inner: ModelDecoder<'a>, mut scores: Vec<f32>, done: bool) -> Self {
+    fn new(inner: ModelDecoder<'a>, mut scores: Vec<f32>, by_model: bool) -> Self {
         let sum = log_sum_exp(scores.iter().copied());
         scores.iter_mut().for_each(|score| *score -= sum);
-        Self { inner, passages: scores, done }
+        Self { inner, passages: scores, by_model }
     }
 
     /// Logits `[rows · n_docs, vocab_size]` to log-probabilities `[rows, vocab_size]`.
     fn marginalize(&self, mut logits: Array2<f32>, rows: usize) -> Result<Array2<f32>> {
         let (count, width) = (self.passages.len(), logits.ncols());
-        if self.done {
+        if self.by_model {
             return Ok(logits);
         }
         for mut row in logits.rows_mut() {

@@ -13,8 +13,8 @@ use half::{bf16, f16};
 use safetensors::{Dtype as Stored, SafeTensors};
 
 use super::WeightData;
-use super::header::{damaged, explain};
 use crate::files as storage;
+use crate::files::header::{damaged, explain};
 use crate::graph::Dtype;
 use crate::weights::{Bytes, Names};
 use crate::{Error, Result};

@@ -6,7 +6,6 @@ mod entry;
 mod files;
 mod forms;
 mod gguf;
-pub(crate) mod header;
 mod lora;
 mod names;
 pub(crate) mod published;

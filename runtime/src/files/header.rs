@@ -82,12 +82,12 @@ fn map(file: &std::fs::File) -> std::io::Result<memmap2::Mmap> {
     }
 }
 
-pub(super) fn damaged(path: &Path, problem: String) -> Error {
+pub(crate) fn damaged(path: &Path, problem: String) -> Error {
     Error::weights(path, problem, "download the file again and compare its size with the published one")
 }
 
 /// The library's reasons, in words that tell what to look at.
-pub(super) fn explain(error: &SafeTensorError, file: &[u8]) -> String {
+pub(crate) fn explain(error: &SafeTensorError, file: &[u8]) -> String {
     let length = file.len();
     match error {
         SafeTensorError::HeaderTooSmall => format!("is not a safetensors file: only {length} bytes"),
