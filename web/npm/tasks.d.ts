@@ -430,7 +430,8 @@ export interface FeatureExtractionParameters extends TextParameters {
 export interface SentenceEmbeddingParameters extends TextParameters {
   /** Brings vectors to length 1, if the checkpoint's modules do not. */
   normalize_embeddings?: boolean;
-  prompt?: string;
+  /** Written before each text. */
+  prompt?: string | null;
   /** The name of a prompt of the checkpoint; it stands back behind `prompt`. */
   prompt_name?: string | null;
   /** Keeps only this many numbers of each vector. */
@@ -527,7 +528,8 @@ export interface TextGenerationParameters extends Omit<TokenizerParameters, 'max
   continue_final_message?: boolean | null;
   documents?: Record<string, unknown>[];
   return_full_text?: boolean;
-  seed?: number;
+  /** Makes draws repeat; otherwise every call draws anew. */
+  seed?: number | null;
   /** Whether special tokens are left out of the answer. */
   skip_special_tokens?: boolean;
   stop_sequence?: string | string[];
@@ -545,7 +547,8 @@ export interface Text2TextGenerationParameters extends Omit<TokenizerParameters,
   batch_size?: number;
   /** Whether the spaces before punctuation go; by default as the tokenizer says. */
   clean_up_tokenization_spaces?: boolean | null;
-  seed?: number;
+  /** Makes draws repeat; otherwise every call draws anew. */
+  seed?: number | null;
   /** Whether special tokens are left out of the answer. */
   skip_special_tokens?: boolean;
   stop_sequence?: string | string[];
@@ -561,7 +564,8 @@ export interface SummarizationParameters extends Omit<TokenizerParameters, 'max_
   batch_size?: number;
   /** Whether the spaces before punctuation go; by default as the tokenizer says. */
   clean_up_tokenization_spaces?: boolean | null;
-  seed?: number;
+  /** Makes draws repeat; otherwise every call draws anew. */
+  seed?: number | null;
   /** Whether special tokens are left out of the answer. */
   skip_special_tokens?: boolean;
   stop_sequence?: string | string[];
@@ -577,7 +581,8 @@ export interface TranslationParameters extends Omit<TokenizerParameters, 'max_le
   batch_size?: number;
   /** Whether the spaces before punctuation go; by default as the tokenizer says. */
   clean_up_tokenization_spaces?: boolean | null;
-  seed?: number;
+  /** Makes draws repeat; otherwise every call draws anew. */
+  seed?: number | null;
   /** Whether special tokens are left out of the answer. */
   skip_special_tokens?: boolean;
   src_lang?: string;
@@ -685,7 +690,8 @@ export interface ImageTextToTextParameters extends Omit<TokenizerParameters, 'ma
   documents?: Record<string, unknown>[];
   generate_kwargs?: GenerationConfig;
   return_full_text?: boolean;
-  seed?: number;
+  /** Makes draws repeat; otherwise every call draws anew. */
+  seed?: number | null;
   /** Whether special tokens are left out of the answer. */
   skip_special_tokens?: boolean;
   stop_sequence?: string | string[];
@@ -695,7 +701,7 @@ export interface ImageTextToTextParameters extends Omit<TokenizerParameters, 'ma
 /** Parameters of image-to-text. */
 export interface ImageToTextParameters {
   generate_kwargs?: GenerationConfig;
-  prompt?: string;
+  prompt?: string | null;
 }
 
 /** Parameters of image-text-matching. */
@@ -766,7 +772,8 @@ export interface TextToAudioParameters {
   maxlenratio?: number;
   /** The least length of such a spectrogram, in frames for each token. */
   minlenratio?: number;
-  seed?: number;
+  /** What draws noise and dropout; the same gives the same speech, as `torch.manual_seed` does before a call. */
+  seed?: number | null;
   /** The x-vector of the voice, which models that take one need. */
   speaker_embeddings?: number[] | number[][];
   /** The number of the voice, where a model knows several. */
