@@ -163,6 +163,10 @@ fn rope(field: &ConfigField, there: &Json) -> Option<(String, String)> {
     // A copy of another field, and an older name.
     all.retain(|name, _| name != "max_position_embeddings" && name != "type");
     all.entry("partial_rotary_factor").or_insert(Json::from(1.0));
+    // Where a file does not say how pairs are divided among axes, graphs divide them so.
+    if all.get("mrope_section").is_some_and(|sections| *sections == Json::from(vec![24, 20, 20])) {
+        all.remove("mrope_section");
+    }
     // Two axes turn by the graph of the model, whatever the kind is called.
     if all.get("rope_type").is_some_and(|kind| kind == "axial") {
         all.insert("rope_type".to_owned(), Json::from("default"));

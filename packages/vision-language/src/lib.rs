@@ -37,6 +37,8 @@ pub use weft_colmodernvbert as colmodernvbert;
 pub use weft_colpali as colpali;
 #[cfg(feature = "colqwen2")]
 pub use weft_colqwen2 as colqwen2;
+#[cfg(feature = "cosmos3_edge")]
+pub use weft_cosmos3_edge as cosmos3_edge;
 #[cfg(feature = "deepseek_vl")]
 pub use weft_deepseek_vl as deepseek_vl;
 #[cfg(feature = "deepseek_vl_hybrid")]
@@ -216,6 +218,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<colpali::Model>(),
     #[cfg(feature = "colqwen2")]
     weft::DynArchitecture::of::<colqwen2::Model>(),
+    #[cfg(feature = "cosmos3_edge")]
+    weft::DynArchitecture::of::<cosmos3_edge::Model>(),
     #[cfg(feature = "deepseek_vl")]
     weft::DynArchitecture::of::<deepseek_vl::Model>(),
     #[cfg(feature = "deepseek_vl_hybrid")]

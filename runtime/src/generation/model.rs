@@ -42,6 +42,9 @@ struct Names {
     logits_to_keep: bool,
 }
 
+/// What tokens attend to of images, `[rows, sequence, …]`; tokens that follow attend to what the last one does.
+const ATTENDED: [&str; 2] = ["cross_attention_mask", "image_attention_mask"];
+
 /// What a model that has read images says of the positions after them, row by row.
 const ROPE_DELTAS: &str = "rope_deltas";
 
@@ -89,6 +92,14 @@ impl<'a> ModelDecoder<'a> {
             every: Values::new(),
             first: Values::new(),
         })
+    }
+
+    /// One that reads the whole text at every step.
+    pub fn without_cache(model: &'a dyn AnyModel) -> Self {
+        let names = Names::of(model.inputs());
+        let (mask, ids) = (Array2::zeros((0, 0)), Array2::zeros((0, 0)));
+        let (every, first) = (Values::new(), Values::new());
+        Self { model, cache: None, names, mask, ids, positions: vec![], every, first }
     }
 
     /// An encoder-decoder, whose encoder runs now. `inputs` are the encoder's, such as `input_ids` and
@@ -191,7 +202,15 @@ impl Decoder for ModelDecoder<'_> {
         let start = self.model.graph_kinds().contains(&GraphKind::Prefill) && !self.first.is_empty();
         let kind = if start { GraphKind::Prefill } else { GraphKind::Decode };
         let first = std::mem::take(&mut self.first);
-        self.run(kind, prompt.input_ids.clone(), positions, if start { first } else { Values::new() })
+        let logits =
+            self.run(kind, prompt.input_ids.clone(), positions, if start { first } else { Values::new() })?;
+        for name in ATTENDED {
+            if let Some(Value::I64(seen)) = self.every.get_mut(name) {
+                let last = seen.len_of(Axis(1)).saturating_sub(1);
+                *seen = seen.slice_axis(Axis(1), (last..last + 1).into()).to_owned();
+            }
+        }
+        Ok(logits)
     }
 
     fn decode(&mut self, ids: &[i64], beam_idx: Option<&[usize]>) -> Result<Array2<f32>> {

@@ -1,6 +1,7 @@
 //! Tiles of a canvas that an image fits into without distortion.
 //!
-//! Reference: `Llama4ImageProcessor`, `get_best_fit`, `get_max_res_without_distortion`.
+//! Reference: `Llama4ImageProcessor`, `get_best_fit`, `get_max_res_without_distortion`; `MllamaImageProcessor`,
+//! `get_optimal_tiled_canvas`, `get_image_size_fit_to_canvas`.
 
 use image::RgbImage;
 
@@ -11,7 +12,7 @@ use super::tiles::cut;
 use super::{Filter, Pixels};
 use crate::Result;
 
-/// The tiles of a canvas of at most so many, and the whole image after several.
+/// The tiles of a canvas of at most so many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitTiles {
     /// `size`: that of a tile, a square.
@@ -20,6 +21,8 @@ pub struct FitTiles {
     pub most: usize,
     /// `resize_to_max_canvas`: images grow as far as a canvas allows.
     pub largest_canvas: bool,
+    /// Whether the whole image follows several tiles (Llama 4).
+    pub whole: bool,
     /// `resample`.
     pub resample: Filter,
 }
@@ -36,7 +39,7 @@ impl FitTiles {
         let (height, width) = undistorted(size, (grown(size.0, canvas.0), grown(size.1, canvas.1)));
         let fitted = resize(image, height.max(1), width.max(1), self.resample)?;
         let mut tiles = cut(&padded_below(&fitted, canvas, 0)?, self.size);
-        if tiles.len() > 1 {
+        if self.whole && tiles.len() > 1 {
             tiles.push(resize(image, edge, edge, self.resample)?);
         }
         Ok((tiles, (rows, columns)))
@@ -45,18 +48,22 @@ impl FitTiles {
     /// Rows and columns of the canvas that the image grows least to fit into (or most, as `resize_to_max_canvas` says), or
     /// becomes smaller least where it fits into none; of equals the one with the fewest tiles.
     fn canvas(&self, (height, width): Pixels) -> (usize, usize) {
-        let edge = self.size.0 as f32;
-        // As the reference, in single precision: scales are compared for equality.
+        let edge = self.size.0;
+        // As Llama 4, in single precision: scales are compared for equality.
+        let grows = |tiles: usize, length: usize| match self.whole {
+            true => f64::from((tiles * edge) as f32 / length as f32),
+            false => (tiles * edge) as f64 / length as f64,
+        };
         let scale = |(rows, columns): (usize, usize)| {
-            let (down, across) = (rows as f32 * edge / height as f32, columns as f32 * edge / width as f32);
+            let (down, across) = (grows(rows, height), grows(columns, width));
             if down > across { across } else { down }
         };
         let shapes = self.shapes();
         let fitting = shapes.iter().map(|shape| scale(*shape)).filter(|scale| *scale >= 1.0);
         let chosen = match (self.largest_canvas, fitting.clone().next()) {
-            (true, Some(_)) => fitting.fold(0.0, f32::max),
-            (false, Some(_)) => fitting.fold(f32::INFINITY, f32::min),
-            (_, None) => shapes.iter().map(|shape| scale(*shape)).fold(0.0, f32::max),
+            (true, Some(_)) => fitting.fold(0.0, f64::max),
+            (false, Some(_)) => fitting.fold(f64::INFINITY, f64::min),
+            (_, None) => shapes.iter().map(|shape| scale(*shape)).fold(0.0, f64::max),
         };
         let same = shapes.into_iter().filter(|shape| scale(*shape) == chosen);
         // The first of equals.
@@ -95,7 +102,7 @@ mod tests {
     use super::*;
 
     fn tiles(most: usize, largest_canvas: bool) -> FitTiles {
-        FitTiles { size: (10, 10), most, largest_canvas, resample: Filter::Bilinear }
+        FitTiles { size: (10, 10), most, largest_canvas, whole: true, resample: Filter::Bilinear }
     }
 
     #[test]
@@ -116,5 +123,7 @@ mod tests {
         assert_eq!((parts[0].get_pixel(9, 4).0, parts[0].get_pixel(0, 5).0), ([9; 3], [0; 3]));
         let (parts, shape) = tiles(4, false).of(&RgbImage::new(20, 12)).unwrap();
         assert_eq!((parts.len(), shape), (5, (2, 2)));
+        let alone = FitTiles { whole: false, ..tiles(4, false) };
+        assert_eq!(alone.of(&RgbImage::new(20, 12)).unwrap().0.len(), 4);
     }
 }

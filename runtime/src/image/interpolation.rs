@@ -5,6 +5,7 @@
 use ndarray::{Array2, Array3, Axis};
 
 use super::Filter;
+use super::grids::grids;
 use crate::{Error, Result, Value, Values};
 
 /// Interpolation weights of `to` positions over `from`: `[to, from]`, every row summing to 1; filters widen where positions
@@ -86,6 +87,31 @@ pub fn patch_interpolation_weights(values: &Values, side: usize, filter: Filter)
     Ok(Value::F32(all.into_dyn()))
 }
 
+/// Interpolation weights of the patches of images of any size over a learned square of positions: `[patches, side * side]` f32, from
+/// `image_grid_thw` `[images, 3]` (`Cosmos3EdgeVisionEmbeddings.resize_positional_embeddings`). Patches stand square after square of
+/// `merge` by `merge`.
+///
+/// # Errors
+/// When there are no grids, or their sides are no multiples of `merge`.
+pub fn grid_interpolation_weights(
+    values: &Values,
+    merge: usize,
+    side: usize,
+    filter: Filter,
+) -> Result<Value> {
+    let (mut all, mut count) = (vec![], 0);
+    for grid in grids(values, merge)? {
+        let (down, across) = (weights(side, grid.rows, filter), weights(side, grid.columns, filter));
+        for (row, column) in (0..grid.frames).flat_map(|_| grid.patches(merge)) {
+            let place = |place: usize| down[(row, place / side)] * across[(column, place % side)];
+            all.extend((0..side * side).map(place));
+            count += 1;
+        }
+    }
+    let all = Array2::from_shape_vec((count, side * side), all).unwrap_or_default();
+    Ok(Value::F32(all.into_dyn()))
+}
+
 /// How many patches there are along an axis of `pixel_values`.
 pub(super) fn patches_along(values: &Values, axis: usize, patch_size: usize) -> Result<usize> {
     const NAME: &str = "pixel_values";
@@ -124,6 +150,19 @@ mod tests {
         ];
         let found = weights(4, 2, Filter::Bilinear);
         assert!((&found - &expected).iter().all(|difference: &f32| difference.abs() < 1e-6), "{found}");
+    }
+
+    #[test]
+    fn patches_of_grids_stand_square_after_square() {
+        let grids = ndarray::array![[1_i64, 2, 4], [2, 2, 2]].into_dyn();
+        let values = Values::from([("image_grid_thw".into(), grids.into())]);
+        let found = grid_interpolation_weights(&values, 2, 2, Filter::Bilinear).unwrap();
+        let found = found.f32("weights").unwrap();
+        assert_eq!(found.shape(), [16, 4]);
+        let row = |at: usize| found.index_axis(Axis(0), at).iter().copied().collect::<Vec<f32>>();
+        // The second column of four, of the first row; and what has as many patches as positions.
+        assert_eq!((row(1), row(2)), (vec![0.75, 0.25, 0.0, 0.0], vec![0.0, 0.0, 1.0, 0.0]));
+        assert_eq!((row(8), row(13)), (vec![1.0, 0.0, 0.0, 0.0], vec![0.0, 1.0, 0.0, 0.0]));
     }
 
     #[test]

@@ -26,6 +26,15 @@ pub enum Layout {
     /// The images of a text, padded to the largest: `pixel_values` `[1, images, 3, height, width]`, and a `pixel_attention_mask`
     /// `[1, images, height, width]`.
     PaddedList,
+    /// The images of a text: `pixel_values` `[1, images, 3, height, width]` (IDEFICS).
+    List,
+    /// The tiles of the images of a text, as many of each: `pixel_values` `[1, images, tiles, 3, height, width]`, and
+    /// `aspect_ratio_ids` `[1, images]` and `aspect_ratio_mask` `[1, images, tiles]`, 1 for tiles and 0 for padding (Llama 3.2
+    /// Vision).
+    TileList,
+    /// Patches of images of their own sizes, padded to as many: `pixel_values` `[batch, patches, values]`, and
+    /// `image_position_ids` `[batch, patches, 2]`, column and row, -1 at padding (Gemma 4).
+    Positioned,
     /// The patches of each image, which are as many: `pixel_values` `[batch, patches, values]`, and `spatial_shapes` `[batch, 2]`,
     /// rows and columns.
     Patches,
@@ -58,6 +67,12 @@ impl Layout {
             Self::NaFlex => naflex(items),
             Self::Split => split(items),
             Self::PaddedList => padded_list(items),
+            Self::List => {
+                let pixels = images(items)?.insert_axis(Axis(0));
+                Ok(values([("pixel_values", pixels.into_dyn().into())]))
+            }
+            Self::TileList => tile_list(items),
+            Self::Positioned => positioned(items),
             Self::Patches => patches(items),
             Self::FlattenedPatches => flattened_patches(items),
             Self::Packed => packed(items),
@@ -242,6 +257,46 @@ fn naflex(items: Vec<Item<'_>>) -> Result<Values> {
     ]))
 }
 
+/// The number of an aspect ratio among those of up to `most` tiles, counted from 1 (`get_all_supported_aspect_ratios`).
+fn aspect_ratio_id((rows, columns): (usize, usize), most: usize) -> i64 {
+    let before = (1..rows).map(|rows| most / rows).sum::<usize>();
+    (before + columns) as i64
+}
+
+fn tile_list(items: Vec<Item<'_>>) -> Result<Values> {
+    let most = items.first().map_or(0, |item| item.parts.len());
+    let splits: Vec<_> = items.iter().map(|item| item.split).collect();
+    let ids = Array2::from_shape_fn((1, splits.len()), |(_, image)| aspect_ratio_id(splits[image], most));
+    let mask = Array3::from_shape_fn((1, splits.len(), most), |(_, image, tile)| {
+        i64::from(tile < splits[image].0 * splits[image].1)
+    });
+    let pixels = images(items)?;
+    let (_, channels, height, width) = pixels.dim();
+    let pixels = pixels.into_shape_with_order(vec![1, splits.len(), most, channels, height, width]);
+    let pixels = pixels.map_err(|error| Error::input("images", error.to_string(), "report it"))?;
+    Ok(values([
+        ("pixel_values", pixels.into()),
+        ("aspect_ratio_ids", ids.into_dyn().into()),
+        ("aspect_ratio_mask", mask.into_dyn().into()),
+    ]))
+}
+
+fn positioned(items: Vec<Item<'_>>) -> Result<Values> {
+    let all = cut(items)?;
+    let most = all.first().map_or(0, |image| image.values.nrows());
+    let places = Array3::from_shape_fn((all.len(), most, 2), |(image, patch, axis)| {
+        let image = &all[image];
+        match patch < image.rows * image.columns {
+            true => [patch % image.columns, patch / image.columns][axis] as i64,
+            false => -1,
+        }
+    });
+    let views: Vec<_> = all.iter().map(|image| image.values.view()).collect();
+    let pixels = ndarray::stack(Axis(0), &views)
+        .map_err(|error| Error::input("images", error.to_string(), "give at least one image"))?;
+    Ok(values([("pixel_values", pixels.into_dyn().into()), ("image_position_ids", places.into_dyn().into())]))
+}
+
 #[cfg(test)]
 mod tests {
     use image::RgbImage;
@@ -271,6 +326,21 @@ mod tests {
         assert_eq!(values["pixel_values"].shape(), [1, 2, 3, 2, 2]);
         let mask = ndarray::array![[[[1_i64, 0], [1, 0]], [[1, 1], [0, 0]]]].into_dyn();
         assert_eq!(values["pixel_attention_mask"], Value::from(mask));
+    }
+
+    #[test]
+    fn aspect_ratios_are_counted_by_rows() {
+        let shapes = [(1, 1), (1, 4), (2, 1), (2, 2), (3, 1), (4, 1)];
+        assert_eq!(shapes.map(|shape| aspect_ratio_id(shape, 4)), [1, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn patches_say_their_column_and_row() {
+        let steps = [Step::Patchify { patch_size: 1, max_num_patches: 3 }];
+        let values = given(Layout::Positioned, &steps, &[RgbImage::new(2, 1)]).unwrap();
+        let places = ndarray::array![[[0_i64, 0], [1, 0], [-1, -1]]].into_dyn();
+        assert_eq!(values["image_position_ids"], Value::from(places));
+        assert_eq!(values["pixel_values"].shape(), [1, 3, 3]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub use grids::{
     patch_rows, patch_windows,
 };
 pub use interpolate::{Interpolated, Interpolation};
-pub use interpolation::{interpolation_weights, patch_interpolation_weights};
+pub use interpolation::{grid_interpolation_weights, interpolation_weights, patch_interpolation_weights};
 pub use keypoints::KeypointSelection;
 pub use latent_grids::{centred_position_ids, first_image_tokens};
 pub use layout::Layout;

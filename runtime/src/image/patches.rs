@@ -55,6 +55,16 @@ pub(super) fn patchified_by_squares(
     patchified_frames(&vec![image; frames], edge, merge)
 }
 
+/// Patches of one frame of three channels, with all channels of a pixel together.
+pub(super) fn channels_last(patches: &Patches) -> Patches {
+    let plane = patches.values.ncols() / 3;
+    let mut values = Array2::zeros((patches.values.nrows(), 3 * plane));
+    for ((patch, at), number) in patches.values.indexed_iter() {
+        values[(patch, at % plane * 3 + at / plane)] = *number;
+    }
+    Patches { values, rows: patches.rows, columns: patches.columns }
+}
+
 /// Frames of one size `[3, height, width]` in patches of this edge of all of them, square after square of `merge` by `merge`
 /// patches; values are those of a channel, frame by frame (`Qwen2VLImageProcessor.patchify`).
 pub(super) fn patchified_frames(images: &[&Array3<f32>], edge: usize, merge: usize) -> Result<Patches> {
@@ -209,6 +219,8 @@ mod tests {
         assert_eq!(first, [0.0, 1.0, 10.0, 11.0, 2.0, 3.0, 12.0, 13.0]);
         assert_eq!(patches.values.row(1).to_vec(), [1.0, 1.0, 101.0, 101.0, 201.0, 201.0]);
         assert!(patchified_by_squares(&image, 2, 2, 1).is_err());
+        let patches = channels_last(&patchified_by_squares(&image, 2, 1, 1).unwrap());
+        assert_eq!(patches.values.row(1).to_vec()[..6], [2.0, 102.0, 202.0, 3.0, 103.0, 203.0]);
     }
 
     #[test]

@@ -26,7 +26,8 @@ use steps::{
 };
 use text_lines::{bgr_line, layout, layout_defaults, line_defaults, page, page_defaults, rgb_line};
 use vision_language::{
-    aria, deepseek_vl_hybrid, fuyu, high_res, idefics2, llama4, pix2struct, with_high_res,
+    aria, cosmos3_edge, deepseek_vl_hybrid, fuyu, gemma4, high_res, hunyuan_vl, idefics2, llama4, mllama,
+    pix2struct, with_high_res,
 };
 
 use super::settings::Settings;
@@ -177,6 +178,10 @@ pub(super) const CLASSES: &[Class] = &[
     }),
     class("Glm4v", Layout::Packed, false, glm4v, glm4v_defaults),
     class("Glm46V", Layout::Packed, false, glm4v, glm4v_defaults),
+    class("Cosmos3Edge", Layout::Packed, false, cosmos3_edge, || {
+        let size = json!({"shortest_edge": 256 * 256, "longest_edge": 4096 * 4096});
+        with(base(&size, 3, HALF), json!({"patch_size": 16, "temporal_patch_size": 1, "merge_size": 2}))
+    }),
     class("PaddleOCRVL", Layout::PackedImages, false, paddleocr_vl, || {
         let size = json!({"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536});
         with(base(&size, 3, OPENAI), json!({"patch_size": 14, "temporal_patch_size": 1, "merge_size": 2}))
@@ -210,6 +215,18 @@ pub(super) const CLASSES: &[Class] = &[
     }),
     class("Llama4", Layout::Grids, true, llama4, || {
         with(exact(336, 2, HALF), json!({"max_patches": 16, "resize_to_max_canvas": false}))
+    }),
+    class("Mllama", Layout::TileList, true, mllama, || {
+        with(exact(224, 2, HALF), json!({"max_image_tiles": 4, "do_pad": true}))
+    }),
+    class("Idefics", Layout::List, true, standard, || exact(224, 3, OPENAI)),
+    class("Gemma4", Layout::Positioned, true, gemma4, || {
+        let base = with(exact(224, 3, ([0.0; 3], [1.0; 3])), json!({"do_normalize": false}));
+        with(base, json!({"patch_size": 16, "max_soft_tokens": 280, "pooling_kernel_size": 3}))
+    }),
+    class("HunYuanVL", Layout::Packed, false, hunyuan_vl, || {
+        let size = json!({"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048});
+        with(base(&size, 3, OPENAI), json!({"patch_size": 16, "temporal_patch_size": 1, "merge_size": 2}))
     }),
     class("Fuyu", Layout::Patches, true, fuyu, || {
         let size = base(&json!({"height": 1080, "width": 1920}), 2, HALF);

@@ -63,6 +63,9 @@ pub(super) struct Settings {
     pub(super) limit_type: String,
     pub(super) max_side_limit: usize,
     pub(super) max_image_width: usize,
+    pub(super) max_image_tiles: usize,
+    pub(super) max_soft_tokens: usize,
+    pub(super) pooling_kernel_size: usize,
 }
 
 /// The file as it is written, over the defaults.
@@ -138,6 +141,12 @@ struct Written {
     max_side_limit: usize,
     #[serde(default)]
     max_image_width: usize,
+    #[serde(default)]
+    max_image_tiles: usize,
+    #[serde(default)]
+    max_soft_tokens: usize,
+    #[serde(default)]
+    pooling_kernel_size: usize,
 }
 
 /// One number for all channels, or one for each.
@@ -245,6 +254,9 @@ impl Settings {
         // Older names.
         let old =
             json!({"do_pad": json["pad_and_return_pixel_mask"], "size_divisor": json["size_divisibility"]});
+        // Of IDEFICS, the edge of images.
+        let image_size = json!({"size": json["image_size"]});
+        let json = &if class.name == "Idefics" { with(json.clone(), image_size) } else { json.clone() };
         let json = with(class.defaults(), with(old, json.clone()));
         let counts_pixels = matches!(class.layout, Layout::Packed | Layout::PackedImages);
         let json = if counts_pixels { pixels_as_size(json) } else { json };
@@ -326,6 +338,9 @@ impl Settings {
             limit_type: written.limit_type,
             max_side_limit: written.max_side_limit,
             max_image_width: written.max_image_width,
+            max_image_tiles: written.max_image_tiles,
+            max_soft_tokens: written.max_soft_tokens,
+            pooling_kernel_size: written.pooling_kernel_size,
         })
     }
 }

@@ -95,6 +95,14 @@ pub enum Size {
         /// `max_patches`.
         most: usize,
     },
+    /// Of the image's form, as many pixels as there may be patches, edges cut to squares of patches
+    /// (`get_aspect_ratio_preserving_size` of `Gemma4ImageProcessor`).
+    SoftTokens {
+        /// `patch_size` times `pooling_kernel_size`.
+        square: usize,
+        /// `max_soft_tokens`: the most squares.
+        most: usize,
+    },
     /// The size that the image has.
     Own,
     /// `height` and `width` as the nearest multiples (`ensure_multiple_of`), or with `keep_aspect_ratio` that edge which changes
@@ -240,6 +248,16 @@ impl Size {
                 let count = |length: usize| ((scale * length as f64 / edge) as usize).min(most).max(1);
                 (count(height) * patch, count(width) * patch)
             }
+            Self::SoftTokens { square, most } => {
+                let scale = ((most * square * square) as f64 / (height * width) as f64).sqrt();
+                let count = |length: usize| (scale * length as f64 / square as f64).floor() as usize;
+                let (rows, columns) = match (count(height), count(width)) {
+                    (0, _) => (1, (width / height).clamp(1, most)),
+                    (_, 0) => ((height / width).clamp(1, most), 1),
+                    counts => counts,
+                };
+                (rows * square, columns * square)
+            }
             Self::Own => (height, width),
             Self::Multiples { size, multiple, keep_aspect_ratio } => {
                 let [mut down, mut across] = [size.0 as f64 / height as f64, size.1 as f64 / width as f64];
@@ -308,6 +326,10 @@ mod tests {
         assert_eq!(maskformer.of((480, 640)), (800, 1088));
         assert_eq!(Size::Within((50, 50)).of((100, 200)), (25, 50));
         assert_eq!(Size::Own.of((3, 4)), (3, 4));
+        // `get_aspect_ratio_preserving_size(height, width, 16, 70 * 9, 3)`.
+        let soft = Size::SoftTokens { square: 48, most: 70 };
+        assert_eq!((soft.of((480, 640)), soft.of((3, 900))), ((336, 432), (48, 3360)));
+        assert_eq!(soft.of((900, 4)), (3360, 48));
         let vilt = Size::ShortestRounded { edge: 384, longest: 639 };
         // 384 of 480 is 0.8; three times as long as wide is more than the limit.
         assert_eq!(vilt.of((480, 641)), (384, 513));

@@ -14,7 +14,7 @@ use super::normalize::{
     center_crop, centred_on, grey, normalized, normalized_bf16, padded, padded_below, padded_size,
     padded_to_multiple, rescaled, standardized, symmetric_to_multiple,
 };
-use super::patches::{fitted, numbered, patchified, patchified_by_squares};
+use super::patches::{channels_last, fitted, numbered, patchified, patchified_by_squares};
 use super::resize::resize;
 use super::tiles::{any_res_tiles, crops, quarters, squares};
 use super::{Canvas, Filter, Interpolated, Interpolation, Pixels, Size, TextSize};
@@ -106,8 +106,8 @@ pub enum Step {
     },
     /// `do_image_splitting` of Idefics2: four quarters of the image, and the whole.
     SplitQuarters,
-    /// The tiles of Llama 4 (`Llama4ImageProcessor`): of a canvas that the image fits into undistorted, and the whole image
-    /// after several.
+    /// The tiles of Llama 4 and Llama 3.2 Vision (`Llama4ImageProcessor`, `MllamaImageProcessor`): of a canvas that the image
+    /// fits into undistorted.
     FitTiles(FitTiles),
     /// `do_rescale` and `do_normalize` in bfloat16 (`Llama4ImageProcessor`).
     NormalizeBf16 {
@@ -122,6 +122,8 @@ pub enum Step {
     Standardize,
     /// `do_pad` of LLaVA-NeXT: tiles of zeros, up to the most tiles of an image of the batch.
     PadTiles,
+    /// `do_pad` of Llama 3.2 Vision: tiles of zeros, up to so many (`max_image_tiles`).
+    PadTilesTo(usize),
     /// `crop_to_patches` (`GotOcr2ImageProcessor`): tiles that a version of the image fills, and the whole image after
     /// several.
     CropToPatches {
@@ -171,6 +173,9 @@ pub enum Step {
         /// `temporal_patch_size`.
         frames: usize,
     },
+    /// Patches whose values are those of a channel, as `patchified_by_squares` gives them, with all channels of a pixel together
+    /// (`Cosmos3EdgeImageProcessor`).
+    ChannelsLast,
     /// The patches of an image, each behind its row and column, counted from 1, and zeros up to `most`
     /// (`Pix2StructImageProcessor`).
     PatchifyNumbered {
@@ -207,7 +212,8 @@ impl Step {
     pub(super) fn run<'a>(&self, mut items: Vec<Item<'a>>) -> Result<Vec<Item<'a>>> {
         match self {
             Self::Pad(size) => return pad::pad(items, *size),
-            Self::PadTiles => return pad::pad_tiles(items),
+            Self::PadTiles => return Ok(pad::pad_tiles(items, None)),
+            Self::PadTilesTo(most) => return Ok(pad::pad_tiles(items, Some(*most))),
             _ => {}
         }
         for item in &mut items {
@@ -297,6 +303,10 @@ impl Step {
             Self::PatchifySquares { patch_size, merge_size, frames } => {
                 Part::Patches(patchified_by_squares(&part.numbers()?, *patch_size, *merge_size, *frames)?)
             }
+            Self::ChannelsLast => match part {
+                Part::Patches(patches) => Part::Patches(channels_last(&patches)),
+                part => part,
+            },
             Self::ResizeAntialiased(size) => Part::Numbers(resize_antialiased(&part.numbers()?, *size)),
             Self::PadBelow => {
                 let numbers = part.numbers()?;
@@ -343,6 +353,7 @@ impl Step {
             }
             Self::Pad(_)
             | Self::PadTiles
+            | Self::PadTilesTo(_)
             | Self::AnyResTiles { .. }
             | Self::PadLevels { .. }
             | Self::SplitQuarters

@@ -122,6 +122,8 @@ fn defaults_are_the_references() {
                 "format",
                 "do_reduce_labels",
                 "return_row_col_info",
+                // Of arrays: an image has three.
+                "image_num_channels",
                 // Of masks, which are not prepared.
                 "mask_size",
                 "mask_pad_size",

@@ -9,6 +9,20 @@
 //! encoders of its own (Gemma Team, 2026, ai.google.dev/gemma).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_gemma4::tasks::ImageTextToText::open("google/gemma-4-E2B-it")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_gemma4::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -31,6 +45,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{AudioConfig, Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

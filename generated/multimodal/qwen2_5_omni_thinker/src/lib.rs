@@ -10,6 +10,20 @@
 //! whose positions run along time, height and width (Xu et al., 2025, arXiv:2503.20215).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_qwen2_5_omni_thinker::tasks::ImageTextToText::open("Qwen/Qwen2.5-Omni-7B")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_qwen2_5_omni_thinker::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -32,6 +46,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{AudioConfig, Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

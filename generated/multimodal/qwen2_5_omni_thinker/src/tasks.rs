@@ -8,3 +8,37 @@
 //! What Qwen2.5-Omni thinker checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-text-to-text: a continuation of a text with images, or the reply in a chat with images.
+///
+/// Takes checkpoints of `Qwen2_5OmniThinkerForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let model = weft_qwen2_5_omni_thinker::tasks::ImageTextToText::open("Qwen/Qwen2.5-Omni-7B")?.load()?;
+/// let cat = Image::open("cat.jpg")?;
+/// let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+/// println!("{}", answers[0].new_text());
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageTextToText = weft::tasks::ImageTextToText<crate::Model>;
+
+/// Video-text-to-text: a continuation of a text with videos, or the reply in a chat with videos.
+///
+/// Takes checkpoints of `Qwen2_5OmniThinkerForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::video::Video;
+///
+/// let model = weft_qwen2_5_omni_thinker::tasks::VideoTextToText::open("Qwen/Qwen2.5-Omni-7B")?.load()?;
+/// let clip = Video::open("clip.gif")?;
+/// let answers = model.run(&[clip], "<|vision_start|><|video_pad|><|vision_end|>What happens?")?;
+/// println!("{}", answers[0].new_text());
+/// # Ok(())
+/// # }
+/// ```
+pub type VideoTextToText = weft::tasks::VideoTextToText<crate::Model>;

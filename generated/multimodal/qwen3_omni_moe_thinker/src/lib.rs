@@ -14,6 +14,20 @@
 //! arXiv:2509.17765).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_qwen3_omni_moe_thinker::tasks::ImageTextToText::open("Qwen/Qwen3-Omni-30B-A3B-Instruct")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_qwen3_omni_moe_thinker::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -36,6 +50,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{AudioConfig, Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

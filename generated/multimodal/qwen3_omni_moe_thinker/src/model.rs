@@ -12,7 +12,10 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
+use weft::{
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -103,6 +106,10 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::ImageTextToText, &[Head::ForConditionalGeneration]),
+        TaskHeads::new(Task::VideoTextToText, &[Head::ForConditionalGeneration]),
+    ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {

@@ -9,6 +9,20 @@
 //! newlines, and positions by columns, rows and images (XD-RoPE) (Tencent, 2025, arXiv:2511.19575).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_hunyuan_vl::tasks::ImageTextToText::open("tencent/HunyuanOCR")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_hunyuan_vl::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -31,6 +45,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -8,6 +8,20 @@
 //! Flamingo (Laurençon et al., 2023, arXiv:2306.16527).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_idefics::tasks::ImageTextToText::open("HuggingFaceM4/idefics-9b")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_idefics::heads::{Inputs, ForVisionText2Text};
 //! use ndarray::array;
 //!
@@ -35,6 +49,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, PerceiverConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

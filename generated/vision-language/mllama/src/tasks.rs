@@ -5,3 +5,20 @@
 //! What Llama 3.2 Vision checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-text-to-text: a continuation of a text with images, or the reply in a chat with images.
+///
+/// Takes checkpoints of `MllamaForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let model = weft_mllama::tasks::ImageTextToText::open("meta-llama/Llama-3.2-11B-Vision")?.load()?;
+/// let cat = Image::open("cat.jpg")?;
+/// let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+/// println!("{}", answers[0].new_text());
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageTextToText = weft::tasks::ImageTextToText<crate::Model>;

@@ -237,6 +237,7 @@ pub(super) fn llava_next(settings: &Settings) -> Steps {
         | Size::LongestCut { .. }
         | Size::Limits { .. }
         | Size::AtMost(_)
+        | Size::SoftTokens { .. }
         | Size::MostPatches { .. } => {
             return Err("`size`: is missing".to_owned());
         }

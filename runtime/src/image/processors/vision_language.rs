@@ -2,10 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use super::steps::{janus, numbers, resize, single};
+use super::steps::{glm4v, janus, numbers, qwen2_vl, resize, single};
 use super::{Steps, with};
 use crate::image::settings::Settings;
-use crate::image::{FitTiles, Size, Step};
+use crate::image::{Filter, FitTiles, Size, Step};
 
 /// The most pixels that patches are made of, as resizing makes no more either.
 const MOST_PIXELS: usize = 1 << 24;
@@ -96,13 +96,77 @@ pub(super) fn llama4(settings: &Settings) -> Steps {
         return Err(format!("`max_patches`: is {}, but must be at most 1024", settings.max_patches));
     }
     let Settings { max_patches: most, resize_to_max_canvas: largest_canvas, resample, .. } = *settings;
-    let mut steps = vec![Step::FitTiles(FitTiles { size, most: most.max(1), largest_canvas, resample })];
+    let tiles = FitTiles { size, most: most.max(1), largest_canvas, whole: true, resample };
+    let mut steps = vec![Step::FitTiles(tiles)];
     match settings.rescale {
         Some(factor) if settings.do_normalize => {
             let [mean, std] = [settings.image_mean, settings.image_std].map(single);
             steps.push(Step::NormalizeBf16 { factor, mean, std });
         }
         _ => steps.extend(numbers(settings)),
+    }
+    Ok(steps)
+}
+
+/// Tiles of a canvas that images fit into undistorted, as many for each image.
+pub(super) fn mllama(settings: &Settings) -> Steps {
+    let size = match settings.resize {
+        Some(Size::Exact((height, width))) if height == width => (height, width),
+        _ => return Err("`size`: must be a square, and `do_resize` true".to_owned()),
+    };
+    if !settings.do_pad {
+        return Err("`do_pad`: false is not supported; set it to true, as the reference asks".to_owned());
+    }
+    let most = settings.max_image_tiles;
+    if !(1..=64).contains(&most) {
+        return Err(format!("`max_image_tiles`: is {most}, but must be from 1 to 64"));
+    }
+    let tiles = FitTiles { size, most, largest_canvas: false, whole: false, resample: settings.resample };
+    let mut steps = vec![Step::FitTiles(tiles)];
+    steps.extend(numbers(settings));
+    steps.push(Step::PadTilesTo(most));
+    Ok(steps)
+}
+
+/// `_SUPPORTED_SOFT_TOKENS` of Gemma 4.
+const SOFT_TOKENS: [usize; 5] = [70, 140, 280, 560, 1120];
+
+/// As many pixels as there are patches, padded to as many patches.
+pub(super) fn gemma4(settings: &Settings) -> Steps {
+    let Settings { patch_size, pooling_kernel_size: pool, max_soft_tokens: most, .. } = *settings;
+    if !SOFT_TOKENS.contains(&most) {
+        return Err(format!("`max_soft_tokens`: is {most}, but must be one of {SOFT_TOKENS:?}"));
+    }
+    if patch_size == 0 || pool == 0 || patch_size.saturating_mul(pool) > 1024 {
+        return Err("`patch_size` and `pooling_kernel_size`: must be at least 1, and together at most 1024"
+            .to_owned());
+    }
+    let size = Size::SoftTokens { square: patch_size * pool, most };
+    let mut steps: Vec<_> = settings.resize.map(|_| resize(settings, size)).into_iter().collect();
+    steps.extend(numbers(settings));
+    steps.push(Step::Patchify { patch_size, max_num_patches: most * pool * pool });
+    Ok(steps)
+}
+
+/// As GLM-4.1V's, with all channels of a pixel together.
+pub(super) fn cosmos3_edge(settings: &Settings) -> Steps {
+    if settings.temporal_patch_size != 1 {
+        return Err("`temporal_patch_size`: must be 1".to_owned());
+    }
+    let mut steps = glm4v(settings)?;
+    steps.push(Step::ChannelsLast);
+    Ok(steps)
+}
+
+/// As Qwen2-VL's, but that patches stand row after row, and that images are always resized bicubically.
+pub(super) fn hunyuan_vl(settings: &Settings) -> Steps {
+    let mut steps = qwen2_vl(settings)?;
+    for step in &mut steps {
+        match step {
+            Step::SmartResize { resample, .. } => *resample = Filter::Bicubic,
+            Step::PatchifySquares { merge_size, .. } => *merge_size = 1,
+            _ => {}
+        }
     }
     Ok(steps)
 }

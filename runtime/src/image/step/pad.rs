@@ -27,9 +27,9 @@ pub(super) fn pad<'a>(items: Vec<Item<'a>>, size: Option<Pixels>) -> Result<Vec<
     numbers.into_iter().map(pad).collect()
 }
 
-/// All images in as many tiles as the one with most.
-pub(super) fn pad_tiles(mut items: Vec<Item<'_>>) -> Result<Vec<Item<'_>>> {
-    let most = items.iter().map(|item| item.parts.len()).max().unwrap_or_default();
+/// All images in as many tiles as the one with most, or in so many.
+pub(super) fn pad_tiles(mut items: Vec<Item<'_>>, most: Option<usize>) -> Vec<Item<'_>> {
+    let most = most.or_else(|| items.iter().map(|item| item.parts.len()).max()).unwrap_or_default();
     for item in &mut items {
         let shape = match item.parts.first() {
             Some(Part::Numbers(first)) => first.dim(),
@@ -38,5 +38,5 @@ pub(super) fn pad_tiles(mut items: Vec<Item<'_>>) -> Result<Vec<Item<'_>>> {
         };
         item.parts.resize_with(most, || Part::Numbers(Array3::zeros(shape)));
     }
-    Ok(items)
+    items
 }

@@ -1,10 +1,11 @@
 //! A text with what stands for its images as the tokens of a prompt: where images stand, and what else becomes of the text.
 //!
 //! Reference: `PaliGemmaProcessor`, `Blip2Processor`, `InstructBlipProcessor`, `Kosmos2Processor`, `ChameleonProcessor`,
-//! `Idefics2Processor`, `Florence2Processor`, `FuyuProcessor`.
+//! `Idefics2Processor`, `Florence2Processor`, `FuyuProcessor`, `MllamaProcessor`, `IdeficsProcessor`.
 
 use ndarray::Array2;
 
+use super::image_states;
 use super::prompts::task_prompt;
 use crate::{Error, Result, Values};
 
@@ -20,6 +21,14 @@ pub(super) enum Form {
     Shared(String),
     /// The same, and a token ends the prompt (`ChameleonProcessor`).
     Ended(String),
+    /// The same without special tokens, which texts have themselves (`HunYuanVLProcessor`).
+    Verbatim,
+    /// The same, and the token that begins texts stands before the text, behind images that begin it; layers attend to images
+    /// (`MllamaProcessor`).
+    Begun { begin: String, image: i64 },
+    /// The same between tokens that neighbours share, without spaces around texts; one image alone stands before its text; layers
+    /// attend to images (`IdeficsProcessor`).
+    Interleaved { begin: String, token: String, around: String, image: i64, end: i64 },
     /// One image before the text and the tokens that begin it (`Blip2Processor`).
     Before,
     /// One image before the text, in as many places as it has features, whose tokens count on from `first`
@@ -48,7 +57,16 @@ pub(in crate::tasks) struct Prompt {
 impl Form {
     /// Whether a token of the text stands for each image.
     pub(super) fn has_places(&self) -> bool {
-        matches!(self, Self::InPlace | Self::Prefix(_) | Self::Shared(_) | Self::Ended(_))
+        match self {
+            Self::InPlace | Self::Prefix(_) | Self::Shared(_) | Self::Ended(_) => true,
+            Self::Verbatim | Self::Begun { .. } | Self::Interleaved { .. } => true,
+            Self::Before | Self::Marked { .. } | Self::Task { .. } | Self::Answered { .. } => false,
+        }
+    }
+
+    /// Whether the model reads states of images where there are none, too.
+    pub(super) fn always_has_images(&self) -> bool {
+        matches!(self, Self::Interleaved { .. })
     }
 
     /// A text, and what stands for each of its images, which is in its places already where there are such.
@@ -64,6 +82,13 @@ impl Form {
             Self::Prefix(_) => Prompt { text, special: images.is_empty(), ..apart },
             Self::Shared(boundary) => Prompt { text: shared(&text, boundary), special: true, ..apart },
             Self::Ended(end) => Prompt { text: text + end, special: true, ..apart },
+            Self::Verbatim => Prompt { text, ..apart },
+            Self::Begun { begin, .. } => {
+                Prompt { text: image_states::begun(&text, begin, images.first()), special: true, ..apart }
+            }
+            Self::Interleaved { begin, token, around, .. } => {
+                Prompt { text: image_states::interleaved(&text, begin, token, around), ..apart }
+            }
             Self::Before => Prompt { before: image.to_owned(), text, special: true, ..apart },
             Self::Marked { begin, .. } => Prompt { text: format!("{begin}{image} {}", text.trim()), ..apart },
             Self::Task { begin, end } => {
@@ -77,7 +102,14 @@ impl Form {
 
     /// Tokens of a prompt as the model takes them, and what says where its image stands.
     pub(super) fn mark(&self, ids: &mut [i64], processed: &mut Values) {
-        let Self::Marked { first, count, .. } = self else { return };
+        let (first, count) = match self {
+            Self::Marked { first, count, .. } => (first, count),
+            Self::Begun { image, .. } => return image_states::mark_following(ids, *image, processed),
+            Self::Interleaved { image, end, .. } => {
+                return image_states::mark_last(ids, *image, *end, processed);
+            }
+            _ => return,
+        };
         // Behind the token that begins texts and the one that begins the image.
         let places = 2..(2 + count).min(ids.len());
         let mut mask = Array2::<i64>::zeros((1, ids.len()));

@@ -3,6 +3,7 @@
 //! Reference: `ImageTextToTextPipeline`.
 
 mod form;
+mod image_states;
 mod placeholders;
 mod processors;
 mod prompts;
@@ -158,7 +159,13 @@ impl<A: AnyModel> ImageTextToText<A> {
         options: &GenerationOptions,
         special: bool,
     ) -> Result<Vec<String>> {
-        let processed = if images.is_empty() { Values::new() } else { self.processor.process(images)? };
+        let processed = match images.is_empty() {
+            true if self.placeholders.form.always_has_images() => {
+                image_states::no_image(&self.text.model.inputs_of(GraphKind::Encoder)?)
+            }
+            true => Values::new(),
+            false => self.processor.process(images)?,
+        };
         let prompt = self.placeholders.expand(text, images.len(), &self.processor, &processed)?;
         self.write(processed, &prompt, text, options, special)
     }
@@ -184,7 +191,15 @@ impl<A: AnyModel> ImageTextToText<A> {
         let task = GenerationConfig { max_new_tokens: Some(256), ..Default::default() };
         let config = resolve(&options.generation, &self.config, &task, &self.text.tokenizer);
         let rows = [row];
-        let (begin, mut decoder) = if self.text.model.graph_kinds().contains(&GraphKind::Encoder) {
+        let encodes = self.text.model.graph_kinds().contains(&GraphKind::Encoder);
+        let (begin, mut decoder) = if encodes && self.attends_to_images()? {
+            // Layers attend to images; a text without them is read anew at each step.
+            let decoder = match processed.is_empty() {
+                true => ModelDecoder::without_cache(&self.text.model),
+                false => ModelDecoder::encoder_decoder(&self.text.model, processed)?,
+            };
+            (rows.to_vec(), decoder)
+        } else if encodes {
             let start = config.decoder_start_token_id.or(config.bos_token_id).ok_or_else(no_start)?;
             let read = Prompt::new(&rows, config.pad_token())?;
             processed.insert("input_ids".to_owned(), read.input_ids.into_dyn().into());
@@ -215,6 +230,12 @@ impl<A: AnyModel> ImageTextToText<A> {
                 Ok(after(form.shown(&whole), form.shown(&begun)).to_owned())
             })
             .collect()
+    }
+
+    /// Whether the model is a decoder whose layers attend to images, and has no other tokens than the prompt's.
+    fn attends_to_images(&self) -> Result<bool> {
+        let inputs = self.text.model.inputs_of(GraphKind::Decode)?;
+        Ok(inputs.iter().any(|input| input.name == "input_ids"))
     }
 
     /// The tokens of a text; none of one without letters.

@@ -58,7 +58,11 @@ impl Placeholders {
                 | "Exaone4_5_Processor"
                 | "HyperCLOVAXVisionV2Processor"
                 | "PaddleOCRVLProcessor"
-                | "ColQwen2Processor",
+                | "ColQwen2Processor"
+                | "Lfm3VlProcessor"
+                | "Cosmos3EdgeProcessor"
+                | "Qwen2_5OmniProcessor"
+                | "Qwen3OmniMoeProcessor",
             ) => files.qwen2_vl("<|image_pad|>"),
             Some("Glm4vProcessor" | "Glm46VProcessor") => files.qwen2_vl("<|image|>"),
             Some("GotOcr2Processor") => files.known("image_token", "<imgpad>".to_owned()).map(|feature| {
@@ -114,7 +118,14 @@ impl Placeholders {
         let texts: Result<Vec<_>> =
             (0..images).map(|image| self.replacement.text(processor, processed, image)).collect();
         let texts = texts?;
-        let text = if self.form.has_places() { self.replace(text, &texts)? } else { text.to_owned() };
+        let text = match &self.form {
+            // One image alone stands before its text.
+            Form::Interleaved { token, .. } if images == 1 && !text.contains(token.as_str()) => {
+                format!("{token}{text}")
+            }
+            form if form.has_places() => self.replace(text, &texts)?,
+            _ => text.to_owned(),
+        };
         self.form.prompt(text, &texts)
     }
 

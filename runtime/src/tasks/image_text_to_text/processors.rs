@@ -19,6 +19,10 @@ impl Files<'_> {
             "Kosmos2Processor" => self.kosmos_2(),
             "Florence2Processor" => self.florence2(),
             "FuyuProcessor" => self.fuyu(),
+            "HunYuanVLProcessor" => self.hunyuan_vl(),
+            "Gemma4Processor" => self.gemma4(),
+            "MllamaProcessor" => self.mllama(),
+            "IdeficsProcessor" => self.idefics(),
             _ => return None,
         })
     }
@@ -127,6 +131,56 @@ impl Files<'_> {
             form,
             settings: None,
         })
+    }
+
+    /// The tokens around an image stand in texts, without which the reference refuses it.
+    fn hunyuan_vl(&self) -> Result<Placeholders> {
+        let feature = self.known("image_token", self.required("image_token")?)?;
+        let [begin, end] = ["image_start_token", "image_end_token"].map(|key| self.required(key));
+        let around = [begin?, end?];
+        let marks = if self.written["cat_extra_token"] == false { 0 } else { 2 };
+        let count = Count::EndedRows { merge: self.image_setting("merge_size", 2)?, marks };
+        let token = format!("{}{feature}{}", around[0], around[1]);
+        let replacement = Replacement::Features { feature, around, count };
+        Ok(Placeholders { token, replacement, form: Form::Verbatim, settings: None })
+    }
+
+    fn gemma4(&self) -> Result<Placeholders> {
+        let feature = self.known("image_token", self.required("image_token")?)?;
+        let [begin, end] = ["boi_token", "eoi_token"].map(|key| self.required(key));
+        let count = Count::PooledPatches(self.image_setting("pooling_kernel_size", 3)?);
+        let replacement = Replacement::Features { feature: feature.clone(), around: [begin?, end?], count };
+        Ok(Placeholders { token: feature, replacement, form: Form::InPlace, settings: None })
+    }
+
+    fn mllama(&self) -> Result<Placeholders> {
+        let token = self.named("image_token", "<|image|>")?;
+        let form = Form::Begun { begin: self.required("bos_token")?, image: self.id_of(&token)? };
+        Ok(Placeholders { replacement: Replacement::Same(token.clone()), token, form, settings: None })
+    }
+
+    fn idefics(&self) -> Result<Placeholders> {
+        let token = self.named("image_token", "<image>")?;
+        let around = self.known("fake_token", "<fake_token_around_image>".to_owned())?;
+        let (begin, end) = (self.required("bos_token")?, self.required("eos_token")?);
+        let (image, end) = (self.id_of(&token)?, self.id_of(&end)?);
+        let form = Form::Interleaved { begin, token: token.clone(), around, image, end };
+        Ok(Placeholders { replacement: Replacement::Same(token.clone()), token, form, settings: None })
+    }
+
+    /// The id of a token that the vocabulary has.
+    fn id_of(&self, token: &str) -> Result<i64> {
+        self.tokenizer.id(token).ok_or_else(|| {
+            let problem = format!("the tokenizer has no `{token}`");
+            Error::config(self.file(), problem, "take the tokenizer's files from the checkpoint")
+        })
+    }
+
+    /// A number that the image processor's file says.
+    fn image_setting(&self, key: &str, default: usize) -> Result<usize> {
+        let image = self.checkpoint.json("preprocessor_config.json")?.unwrap_or_default();
+        let nested = number(&self.written["image_processor"][key]);
+        Ok(nested.or(number(&image[key])).unwrap_or(default).max(1))
     }
 
     /// A token that the tokenizer's settings name, or this one.

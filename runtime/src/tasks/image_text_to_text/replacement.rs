@@ -40,6 +40,10 @@ pub(super) enum Count {
     Tiles(usize),
     /// One for each square of so many by so many patches.
     Squares(usize),
+    /// The same with one behind each row of squares, and marks (`HunYuanVLProcessor`).
+    EndedRows { merge: usize, marks: usize },
+    /// One for each square of so many by so many patches that are no padding (`Gemma4Processor`).
+    PooledPatches(usize),
     /// One for each square of this edge, in pixels, of an image of its own size.
     NativeSquares(usize),
     /// Those of tiles of so many by so many, of images that have features of no more than so many tiles (`anyres_max_9`).
@@ -129,6 +133,16 @@ impl Count {
                 let patches = sides.into_iter().product::<Result<usize>>()?;
                 return Ok(patches / (merge * merge).max(1));
             }
+            Self::EndedRows { merge, marks } => {
+                let side = |axis| number(processed, "image_grid_thw", 3 * image + axis);
+                return Ok(side(1)? / merge * (side(2)? / merge + 1) + marks);
+            }
+            Self::PooledPatches(pool) => {
+                let places = processed.get("image_position_ids").and_then(|places| places.i64("").ok());
+                let places = places.filter(|places| image < places.shape()[0]).ok_or_else(unsaid)?;
+                let columns = places.index_axis(ndarray::Axis(0), image);
+                return Ok(columns.iter().filter(|place| **place >= 0).count() / 2 / (pool * pool));
+            }
             Self::NativeSquares(edge) => {
                 let (rows, columns) = native(processed, image, edge)?;
                 return Ok(rows * columns);
@@ -159,6 +173,12 @@ impl Count {
 fn native(processed: &Values, image: usize, edge: usize) -> Result<(usize, usize)> {
     let side = |axis| number(processed, "image_sizes", 2 * image + axis).map(|side| side / edge.max(1));
     Ok((side(0)?, side(1)?))
+}
+
+/// What is wrong where patches do not say where they are.
+fn unsaid() -> Error {
+    let problem = "of the checkpoint's image processor do not say `image_position_ids`";
+    Error::input("pixel_values", problem, "take the image processor's file from the model's checkpoint")
 }
 
 /// What the processor says of one image.

@@ -16,6 +16,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from weft_reference import stores
 from weft_reference.cases import Case
 from weft_reference.inputs import floats, text_batch
+from weft_reference.vision_tasks import VisionTaskCase, newest
 
 Changes = dict[str, Any]
 MODELS = ROOTS = ("gemma4", "gemma4_text", "gemma4_unified", "gemma4_unified_text")
@@ -230,11 +231,12 @@ def text_goldens(model: str) -> Iterator[Case]:
     yield text_case(model, "file", writer, STORED, store=stores.whole, **SHARED)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     for model in ("gemma4_text", "gemma4_unified_text"):
         yield from text_goldens(model)
     for model in ("gemma4", "gemma4_unified"):
         yield from multimodal_goldens(model)
+    yield from newest.gemma4(config)
 
 
 def multimodal_goldens(model: str) -> Iterator[Case]:

@@ -12,6 +12,7 @@ from transformers import IdeficsConfig, MllamaConfig, PreTrainedConfig
 from weft_reference import stores
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import Padding, floats, integers, text_batch
+from weft_reference.vision_tasks import VisionTaskCase, newest
 
 MODELS = ROOTS = ("mllama", "idefics")
 WRITERS = {"mllama": "MllamaForConditionalGeneration", "idefics": "IdeficsForVisionText2Text"}
@@ -103,7 +104,7 @@ def case(
     return Case(path or f"{model}/{name}", WRITERS[model], config, {**ids, **made}, notes, store, **more)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     one, several = "Two texts with an image each.", "Two images in the first text, one in the second, which is padded on the {}."
     for config in (mllama, idefics):
         yield case("next-token", config(), one, [1, 1])
@@ -138,6 +139,8 @@ def goldens() -> Iterator[Case]:
     yield case("more-tokens", more, "Token ids behind the vocabulary.", [1, 1])
     yield case("tied", idefics(tie_word_embeddings=True), "Scores of tokens share the table of embeddings.", [1, 1])
     stored = idefics(use_resampler=True, vocab_size=90, additional_vocab_size=9)
+    yield from newest.mllama(mllama)
+    yield from newest.idefics(idefics)
     yield case("more-file", stored, "model.safetensors as save_pretrained writes it.", [1, 1], store=stores.whole)
 
 

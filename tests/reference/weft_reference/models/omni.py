@@ -20,6 +20,7 @@ from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.family import TEXT, Changes, packed
 from weft_reference.models.vision_language.packed import QWEN3_TOWER, ROPE, WINDOWED
+from weft_reference.vision_tasks import VisionTaskCase, newest
 
 AUDIO, VISION_START, VISION_END, AUDIO_START, AUDIO_END = 9, 61, 62, 63, 64
 Rows = list[list[str]]
@@ -107,7 +108,7 @@ class Thinker:
         written = dict.fromkeys(own) | {"architectures": None, "thinker_config": own, "model_type": whole}
         return replace(case, written=written, rename=beside_talker)
 
-    def goldens(self) -> Iterator[Case]:
+    def goldens(self) -> Iterator[Case | VisionTaskCase]:
         writer = "ForConditionalGeneration"
         yield self.case("base", "Model", "Two texts with images and recordings, one padded on the left.", BOTH)
         yield self.case("next-token", writer, "Two texts with images and recordings, one padded on the left.", BOTH)
@@ -121,6 +122,8 @@ class Thinker:
         tied = {"tie_word_embeddings": True}
         yield self.case("tied", writer, "Scores of tokens share the table of embeddings.", BOTH, **tied)
         yield self.published()
+        processor = "Qwen2_5OmniProcessor" if "2_5" in self.model else "Qwen3OmniMoeProcessor"
+        yield from newest.thinker(self, processor)
         yield self.case("file", writer, "model.safetensors as save_pretrained writes it.", BOTH, store=stores.whole)
 
     def random_case(self, rng: Random, path: str) -> Case:
@@ -203,6 +206,6 @@ MODELS = ROOTS = tuple(thinker.model for thinker in THINKERS)
 DRAWN = {thinker.model: thinker.random_case for thinker in THINKERS}
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     for thinker in THINKERS:
         yield from thinker.goldens()

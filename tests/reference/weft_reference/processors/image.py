@@ -80,6 +80,11 @@ CLASSES = (
     "BridgeTowerImageProcessor",
     "AriaImageProcessor",
     "Idefics2ImageProcessor",
+    "IdeficsImageProcessor",
+    "MllamaImageProcessor",
+    "Gemma4ImageProcessor",
+    "HunYuanVLImageProcessor",
+    "Cosmos3EdgeImageProcessor",
     "ChameleonImageProcessor",
     "DeepseekVLHybridImageProcessor",
     "FuyuImageProcessor",
@@ -171,8 +176,11 @@ class ProcessorCase:
         given = [self.open(entry, files) for entry in self.images]
         base = self.kind.removesuffix("Fast").replace("FeatureExtractor", "ImageProcessor")
         out = processor(base, self.config)(given, return_tensors="np")
-        # Gemma's pictures are not cut, so that the number of crops is always 0.
-        tensors = {name: np.asarray(value) for name, value in out.items() if name != "num_crops"}
+        # IDEFICS' gives the images of one text.
+        out = out if hasattr(out, "items") else {"pixel_values": np.asarray(out)[None]}
+        # Gemma's pictures are not cut, so that the number of crops is always 0; tokens and tiles are counted by positions and masks.
+        counted = ("num_crops", "num_soft_tokens_per_image", "num_tiles")
+        tensors = {name: np.asarray(value) for name, value in out.items() if name not in counted}
         for name, value in tensors.items():
             kind = {"f": np.float32, "u": np.float32, "i": np.int64}[value.dtype.kind]
             tensors[name] = value.astype(np.int64 if name == "attention_mask" else kind)
@@ -223,6 +231,14 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     limits = {"size": {"shortest_edge": 18, "longest_edge": 40}}
     yield ProcessorCase("idefics2", "Idefics2ImageProcessor", limits, every)
     yield ProcessorCase("idefics2-quarters", "Idefics2ImageProcessor", limits | {"do_image_splitting": True}, ("tall.png", "tiny.png"))
+    yield ProcessorCase("idefics", "IdeficsImageProcessor", {"image_size": 14}, (*every, "tiny.png"))
+    yield ProcessorCase("mllama", "MllamaImageProcessor", {"size": SQUARE}, (*every, "tiny.png"))
+    yield ProcessorCase("mllama-more", "MllamaImageProcessor", {"size": SQUARE, "max_image_tiles": 7}, (*every, "tiny.png"))
+    soft = {"patch_size": 2, "pooling_kernel_size": 2, "max_soft_tokens": 70}
+    yield ProcessorCase("gemma4", "Gemma4ImageProcessor", soft, (*every, "tiny.png"))
+    rows = {"patch_size": 4, "size": {"shortest_edge": 600, "longest_edge": 1400}}
+    yield ProcessorCase("cosmos3-edge", "Cosmos3EdgeImageProcessor", rows, (*every, "tiny.png"))
+    yield ProcessorCase("hunyuan-vl", "HunYuanVLImageProcessor", rows | {"resample": 1}, (*every, "tiny.png"))
     two = {"size": {"height": 12, "width": 12}, "high_res_size": {"height": 31, "width": 31}, "min_size": 7}
     yield ProcessorCase("deepseek-vl-hybrid", "DeepseekVLHybridImageProcessor", two, every)
     yield ProcessorCase("chameleon", "ChameleonImageProcessor", CROP, every)

@@ -14,6 +14,7 @@ from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.family import Changes, Family, Images
 from weft_reference.models.vision_language.packed import modalities
+from weft_reference.vision_tasks import VisionTaskCase, newest
 
 ALPHA: Changes = {"rope_type": "dynamic", "rope_theta": 1e4, "alpha": 1000.0, "factor": 1.0}
 ROPE: Changes = ALPHA | {"mrope_section": [1, 1, 1, 1]}
@@ -39,14 +40,15 @@ def rows_with_newlines(config: PreTrainedConfig, counts: list[int], key: str) ->
     return Images({"pixel_values": pixels, "image_grid_thw": np.array(grids, np.int64)}, features)
 
 
-def published(family: Family) -> Iterator[Case]:
-    """The names that published files have."""
+def published(family: Family) -> Iterator[Case | VisionTaskCase]:
+    """The names that published files have; the task."""
     case = family.case("xdrope", "ForConditionalGeneration", "Rotary position embeddings as published files say them.", [[2], [1]])
     text = case.config.text_config.to_dict()
     scaling = {"type": "xdrope", "alpha": 1000.0, "factor": 1.0, "xdrope_section": ROPE["mrope_section"]}
     text |= {"rope_theta": 1e4, "rope_scaling": scaling}
     del text["rope_parameters"]
     yield replace(case, written={"text_config": text})
+    yield from newest.hunyuan_vl(family)
 
 
 def vary(rng: Random, config: PreTrainedConfig) -> Changes:

@@ -9,9 +9,10 @@ import numpy as np
 from transformers import PreTrainedConfig
 
 from weft_reference.cases import Inputs
+from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE
-from weft_reference.models.vision_language.family import Changes, Family, packed
-from weft_reference.vision_tasks import videos
+from weft_reference.models.vision_language.family import Changes, Family, Images, packed
+from weft_reference.vision_tasks import newest, videos
 from weft_reference.vision_tasks import vision_language as tasks
 
 
@@ -364,6 +365,7 @@ PACKED = (
                 {"tie_word_embeddings": False, "text": {"tie_word_embeddings": False}, "vision": {"spatial_merge_size": 1}},
             ),
         },
+        tasks=newest.lfm3_vl,
         vary=lambda rng, _: {
             "vision": {
                 "num_attention_heads": (heads := rng.choice((2, 4))),
@@ -379,8 +381,51 @@ PACKED = (
         without=("image_pooler_output",),
     ),
 )
-# Qwen3-VL under other names.
+
+
+def siglip_patches(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
+    """Images of several sizes as one list of patches of one frame."""
+    vision = config.vision_config
+    merge = vision.spatial_merge_size
+    grids = [[1, merge * (1 + index % 3), merge * (2 + index % 2)] for index in range(sum(counts))]
+    patches = sum(rows * columns for _, rows, columns in grids)
+    pixels = floats(f"pixels.{key}", (patches, vision.num_channels * vision.patch_size**2), -2.0, 2.0)
+    features = [rows * columns // merge**2 for _, rows, columns in grids]
+    return Images({"pixel_values": pixels, "image_grid_thw": np.array(grids, np.int64)}, features)
+
+
+# Qwen3-VL under other names, and SigLIP 2 before a Llama with its positions.
 PACKED += (
+    Family(
+        "cosmos3_edge",
+        "Cosmos3Edge",
+        {"head_dim": 8, "rope_parameters": ROPE},
+        {
+            "hidden_size": 16,
+            "intermediate_size": 20,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "patch_size": 4,
+            "num_patches": 9,
+        },
+        {"image_token_id": IMAGE, "projector_hidden_size": 22, "video_token_id": IMAGE + 1},
+        siglip_patches,
+        {
+            "every-patch": ("Every patch is a token; sixteen positions.", {"vision": {"spatial_merge_size": 1, "num_patches": 16}}),
+            "biases": (
+                "Attention and feed-forward layers of the text have biases; other activation functions.",
+                {"text": {"attention_bias": True, "mlp_bias": True, "hidden_act": "silu"}, "vision": {"hidden_act": "gelu"}},
+            ),
+        },
+        tasks=newest.cosmos3_edge,
+        vary=lambda rng, _: {
+            "text": sections(rng, 8) | {"mlp_bias": rng.choice((True, False))},
+            "vision": {"num_patches": rng.choice((4, 9, 25)), "spatial_merge_size": rng.choice((1, 2))},
+            "projector_hidden_size": rng.randint(5, 30),
+        },
+        told=modalities,
+    ),
+
     replace(
         next(family for family in PACKED if family.model == "qwen3_vl"),
         model="cosmos3_omni",
