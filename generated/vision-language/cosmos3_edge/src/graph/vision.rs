@@ -30,6 +30,7 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tenso
         let w = w.scope("encoder.layers").index(index);
         let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
         let attention = nn::MultiHead {
+            projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
             mask: Some(&mask),
             ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
         };
