@@ -194,8 +194,11 @@ fn context(config: &Json) -> Option<usize> {
     let config = Some(&config["text_config"]).filter(|text| longest(text).is_some()).unwrap_or(config);
     let grows = ["rope_parameters", "rope_scaling"]
         .iter()
-        .flat_map(|key| ["rope_type", "type"].map(|kind| &config[key][kind]))
-        .any(|kind| kind == "dynamic");
+        .map(|key| &config[key])
+        // A given `alpha` stretches waves once and for all.
+        .any(|rope| {
+            ["rope_type", "type"].iter().any(|kind| rope[kind] == "dynamic") && rope["alpha"].is_null()
+        });
     longest(config).filter(|_| !grows).and_then(|longest| usize::try_from(longest).ok())
 }
 
@@ -244,6 +247,8 @@ mod tests {
         assert_eq!(of(nested), Some(4096));
         let grows = json!({"rope_type": "dynamic", "factor": 2.0});
         assert_eq!(of(json!({"max_position_embeddings": 2048, "rope_parameters": grows})), None);
+        let stretched = json!({"rope_type": "dynamic", "factor": 1.0, "alpha": 1000.0});
+        assert_eq!(of(json!({"max_position_embeddings": 2048, "rope_parameters": stretched})), Some(2048));
         assert_eq!(of(json!({"n_positions": 512})), None);
     }
 

@@ -103,7 +103,9 @@ def mllama(config: Any) -> Iterator[VisionTaskCase]:
     """Tiles by the image's form; tokens see the images before them. The image token is behind the vocabulary."""
     from transformers import MllamaImageProcessorPil, MllamaProcessor
 
-    made, _ = added(TOKEN, {"begin": "<bos>", "image_token": TOKEN})
+    # Of the rows behind the vocabulary the image token has one, and the tokenizer names the other seven too.
+    spare = {f"spare_{index}": f"<spare_{index}>" for index in range(7)}
+    made, _ = added(TOKEN, {"begin": "<bos>", "image_token": TOKEN} | spare)
     made.bos_token = "<bos>"
     text = {"vocab_size": len(vocabulary()) + 1, "max_position_embeddings": POSITIONS}
     for name, most, ratios in (("", 2, [[1, 1], [1, 2], [2, 1]]), ("-four", 4, None)):
@@ -141,7 +143,8 @@ def interleaved(task: str, model: PreTrainedModel, folder: Path, processor: Any)
         known, made = (
             processor.tokenizer.decode(row, skip_special_tokens=True) for row in (given["input_ids"][0], ids[0])
         )
-        return [{"generated_text": inputs["text"] + made.removeprefix(known)}]
+        text = inputs["text"]
+        return [{"input_text": text, "generated_text": text + made.removeprefix(known)}]
 
     return answer
 
@@ -176,27 +179,29 @@ def idefics(config: Any) -> Iterator[VisionTaskCase]:
 
 
 def thinker(family: Any, kind: str) -> Iterator[VisionTaskCase]:
-    """Qwen2-VL's images beside recordings, which are not given here."""
+    """Qwen2-VL's images beside recordings, which are not given here; positions are along rows and columns where a token stands
+    before an image."""
     import transformers
     from transformers import Qwen2VLImageProcessorPil
 
     tokens = {"image_token": TOKEN, "audio_token": "<audio>", "video_token": "<video>"}
     tokens |= {"vision_bos_token": "<|vision_start|>", "vision_eos_token": "<|vision_end|>"}
     tokens |= {"audio_bos_token": "<|audio_start|>", "audio_eos_token": "<|audio_end|>"}
-    made, text = added(TOKEN, tokens)
-    ids = made.convert_tokens_to_ids
-    ending = "index" if "image_token_index" in family.changes else "id"
-    config = family.config(
-        text=text,
-        **{
-            f"image_token_{ending}": ids(TOKEN),
-            f"audio_token_{ending}": ids("<audio>"),
-            f"video_token_{ending}": ids("<video>"),
-        },
-        vision_start_token_id=ids("<|vision_start|>"),
-        audio_start_token_id=ids("<|audio_start|>"),
-        audio_end_token_id=ids("<|audio_end|>"),
-    )
-    image = Qwen2VLImageProcessorPil(patch_size=4, size={"shortest_edge": 500, "longest_edge": 1500})
-    processor = still(getattr(transformers, kind), image, made, feature_extractor=None)
-    yield from asked(family, config, processor, TOKEN)
+    for name, around in (("", f"<|vision_start|>{TOKEN}<|vision_end|>"), ("-unmarked", TOKEN)):
+        made, text = added(around, tokens)
+        ids = made.convert_tokens_to_ids
+        ending = "index" if "image_token_index" in family.changes else "id"
+        config = family.config(
+            text=text,
+            **{
+                f"image_token_{ending}": ids(TOKEN),
+                f"audio_token_{ending}": ids("<audio>"),
+                f"video_token_{ending}": ids("<video>"),
+            },
+            vision_start_token_id=ids("<|vision_start|>"),
+            audio_start_token_id=ids("<|audio_start|>"),
+            audio_end_token_id=ids("<|audio_end|>"),
+        )
+        image = Qwen2VLImageProcessorPil(patch_size=4, size={"shortest_edge": 500, "longest_edge": 1500})
+        processor = still(getattr(transformers, kind), image, made, feature_extractor=None)
+        yield from asked(family, config, processor, around, name)
