@@ -75,7 +75,10 @@ pub use latent_grids::{centred_position_ids, first_image_tokens};
 pub use layout::Layout;
 pub use mask::Mask;
 pub use merge_sizes::{middle_patches, sized_patch_frames, sized_patch_position_ids};
-pub use mrope::{padding_positions, rope_deltas, rope_deltas_by_seconds, rope_index, rope_index_by_seconds};
+pub use mrope::{
+    padding_positions, rope_deltas, rope_deltas_by_seconds, rope_deltas_of_marked, rope_index,
+    rope_index_by_seconds, rope_index_of_marked,
+};
 pub use naflex_squares::naflex_squares;
 pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};
 pub use nested_squares::{nested_patch_images, nested_patch_rows, nested_position_ids};

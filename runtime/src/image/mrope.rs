@@ -15,7 +15,7 @@ use crate::{Error, Result, Value, Values};
 /// # Errors
 /// When one of them is missing, or there are other numbers of image tokens than of squares of patches.
 pub fn rope_index(values: &Values, token: usize, merge: usize) -> Result<Value> {
-    Ok(Value::I64(positions(values, token, merge, None)?.0.into_dyn()))
+    Ok(Value::I64(positions(values, token, merge, None, None)?.0.into_dyn()))
 }
 
 /// As [`rope_index`], but that times of a video are so many positions apart for each second (`Qwen2_5_VLModel`), of which
@@ -29,7 +29,7 @@ pub fn rope_index_by_seconds(
     merge: usize,
     per_second: usize,
 ) -> Result<Value> {
-    Ok(Value::I64(positions(values, token, merge, Some(per_second))?.0.into_dyn()))
+    Ok(Value::I64(positions(values, token, merge, Some(per_second), None)?.0.into_dyn()))
 }
 
 /// What is added to the number of tokens before it for the position of the next token of each sequence
@@ -38,7 +38,7 @@ pub fn rope_index_by_seconds(
 /// # Errors
 /// As [`rope_index`].
 pub fn rope_deltas(values: &Values, token: usize, merge: usize) -> Result<Value> {
-    let deltas = Array1::from_vec(positions(values, token, merge, None)?.1);
+    let deltas = Array1::from_vec(positions(values, token, merge, None, None)?.1);
     Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
 }
 
@@ -52,7 +52,25 @@ pub fn rope_deltas_by_seconds(
     merge: usize,
     per_second: usize,
 ) -> Result<Value> {
-    let deltas = Array1::from_vec(positions(values, token, merge, Some(per_second))?.1);
+    let deltas = Array1::from_vec(positions(values, token, merge, Some(per_second), None)?.1);
+    Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
+}
+
+/// As [`rope_index`], but that an image without the token `start` before it counts its tokens as a text does
+/// (`Qwen2_5OmniThinkerModel`).
+///
+/// # Errors
+/// As [`rope_index`], but for images that no text has.
+pub fn rope_index_of_marked(values: &Values, token: usize, merge: usize, start: usize) -> Result<Value> {
+    Ok(Value::I64(positions(values, token, merge, None, Some(start))?.0.into_dyn()))
+}
+
+/// As [`rope_deltas`], of the positions of [`rope_index_of_marked`].
+///
+/// # Errors
+/// As [`rope_index_of_marked`].
+pub fn rope_deltas_of_marked(values: &Values, token: usize, merge: usize, start: usize) -> Result<Value> {
+    let deltas = Array1::from_vec(positions(values, token, merge, None, Some(start))?.1);
     Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
 }
 
@@ -73,6 +91,7 @@ fn positions(
     token: usize,
     merge: usize,
     per_second: Option<usize>,
+    start: Option<usize>,
 ) -> Result<(Array3<i64>, Vec<i64>)> {
     let tensor = |name| two_axes(values, name);
     let (ids, seen) = (tensor("input_ids")?, tensor("attention_mask")?);
@@ -93,7 +112,9 @@ fn positions(
             (0..sequence).filter(|place| seen.get(*place).is_none_or(|seen| *seen != 0)).collect();
         let (mut next, mut most, mut at) = (0, -1, 0);
         while let Some(place) = places.get(at) {
-            if ids[*place] != token as i64 {
+            let before = at.checked_sub(1).and_then(|before| places.get(before));
+            let marked = start.is_none_or(|start| before.is_some_and(|place| ids[*place] == start as i64));
+            if ids[*place] != token as i64 || !marked {
                 (0..3).for_each(|axis| all[(axis, row, *place)] = next);
                 (most, next, at) = (most.max(next), next + 1, at + 1);
                 continue;
@@ -118,7 +139,7 @@ fn positions(
     }
     match images.next() {
         None => Ok((all, deltas)),
-        Some(_) if values.contains_key(LEFT_OUT) => Ok((all, deltas)),
+        Some(_) if start.is_some() || values.contains_key(LEFT_OUT) => Ok((all, deltas)),
         Some(_) => Err(mismatched("more")),
     }
 }
@@ -133,6 +154,23 @@ mod tests {
     use ndarray::array;
 
     use super::*;
+
+    #[test]
+    fn images_without_a_token_before_them_count_as_texts_do() {
+        let tensor = |value: ndarray::ArrayD<i64>| Value::I64(value);
+        let values = Values::from([
+            ("input_ids".to_owned(), tensor(array![[9, 9, 5, 9, 9, 6]].into_dyn())),
+            ("attention_mask".to_owned(), tensor(array![[1, 1, 1, 1, 1, 1]].into_dyn())),
+            (GRIDS.to_owned(), tensor(array![[1, 4, 2]].into_dyn())),
+        ]);
+        let rows =
+            tensor(array![[[0, 1, 2, 3, 3, 5]], [[0, 1, 2, 3, 4, 5]], [[0, 1, 2, 3, 3, 5]]].into_dyn());
+        assert_eq!(rope_index_of_marked(&values, 9, 2, 5).unwrap(), rows);
+        let counted = rope_index_of_marked(&values, 9, 2, 8).unwrap();
+        let plain = array![[[0, 1, 2, 3, 4, 5]], [[0, 1, 2, 3, 4, 5]], [[0, 1, 2, 3, 4, 5]]];
+        assert_eq!(counted, tensor(plain.into_dyn()));
+        assert_eq!(rope_deltas_of_marked(&values, 9, 2, 5).unwrap(), tensor(array![[0]].into_dyn()));
+    }
 
     #[test]
     fn padding_has_positions_of_its_own() {

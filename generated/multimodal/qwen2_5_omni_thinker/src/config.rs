@@ -33,6 +33,8 @@ pub struct Config {
     /// The audio token.
     #[serde(alias = "audio_token_id")]
     pub audio_token_index: usize,
+    /// The token before an image, without which its tokens have positions of a text.
+    pub vision_start_token_id: usize,
 }
 
 impl Default for Config {
@@ -45,6 +47,7 @@ impl Default for Config {
             tie_word_embeddings: false,
             audio_config: AudioConfig::default(),
             audio_token_index: 151_646,
+            vision_start_token_id: 151_652,
         }
     }
 }

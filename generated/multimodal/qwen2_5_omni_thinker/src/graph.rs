@@ -10,7 +10,7 @@
 
 use weft::graph::dims::{BATCH, IMAGES, RECORDINGS, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::image::{image_token_indices, rope_deltas, rope_index};
+use weft::image::{image_token_indices, rope_deltas_of_marked, rope_index_of_marked};
 use weft::multimodal::{FeatureTokens, feature_token_indices};
 use weft::nn;
 use weft::{GraphKind, Result, dims};
@@ -110,12 +110,16 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
 /// Positions along time, height and width: `[3, batch, sequence]`. What they differ by from the number of tokens is given
 /// too, as `rope_deltas` `[batch, 1]`.
 fn mrope_position_ids(g: &mut Graph, c: &Config) -> Result<Tensor> {
-    let (token, merge) = (c.image_token_index, c.vision_config.spatial_merge_size);
+    let (token, merge, start) = (
+        c.image_token_index,
+        c.vision_config.spatial_merge_size,
+        c.vision_start_token_id,
+    );
     let deltas = Input::i64("mrope_position_deltas", dims![BATCH, 1]);
-    let deltas = g.input(deltas.computed(move |values| rope_deltas(values, token, merge)));
+    let deltas = g.input(deltas.computed(move |values| rope_deltas_of_marked(values, token, merge, start)));
     g.output("rope_deltas", &deltas)?;
     let ids = Input::i64("mrope_position_ids", dims![3, BATCH, SEQUENCE]);
-    let ids = g.input(ids.computed(move |values| rope_index(values, token, merge)));
+    let ids = g.input(ids.computed(move |values| rope_index_of_marked(values, token, merge, start)));
     let padding = g.input(
         Input::i64("padding_position_ids", dims![1, BATCH, SEQUENCE])
             .computed(weft::image::padding_positions),

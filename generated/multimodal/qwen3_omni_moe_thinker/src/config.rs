@@ -37,6 +37,8 @@ pub struct Config {
     #[serde(rename = "audio_token_id")]
     #[serde(alias = "audio_token_index")]
     pub audio_token_index: usize,
+    /// The token before an image, without which its tokens have positions of a text.
+    pub vision_start_token_id: usize,
 }
 
 impl Default for Config {
@@ -49,6 +51,7 @@ impl Default for Config {
             tie_word_embeddings: false,
             audio_config: AudioConfig::default(),
             audio_token_index: 151_646,
+            vision_start_token_id: 151_652,
         }
     }
 }

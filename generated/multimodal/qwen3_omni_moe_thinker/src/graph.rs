@@ -13,7 +13,7 @@
 
 use weft::graph::dims::{BATCH, IMAGES, RECORDINGS, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::image::{image_token_indices, rope_deltas, rope_index};
+use weft::image::{image_token_indices, rope_deltas_of_marked, rope_index_of_marked};
 use weft::multimodal::{FeatureTokens, feature_token_indices};
 use weft::nn;
 use weft::{GraphKind, Result, dims};
@@ -120,12 +120,16 @@ fn image_indices(g: &mut Graph, c: &Config, images: &Images) -> Tensor {
 /// Positions along time, height and width: `[3, batch, sequence]`. What they differ by from the number of tokens is given
 /// too, as `rope_deltas` `[batch, 1]`.
 fn mrope_position_ids(g: &mut Graph, c: &Config) -> Result<Tensor> {
-    let (token, merge) = (c.image_token_index, c.vision_config.spatial_merge_size);
+    let (token, merge, start) = (
+        c.image_token_index,
+        c.vision_config.spatial_merge_size,
+        c.vision_start_token_id,
+    );
     let deltas = Input::i64("mrope_position_deltas", dims![BATCH, 1]);
-    let deltas = g.input(deltas.computed(move |values| rope_deltas(values, token, merge)));
+    let deltas = g.input(deltas.computed(move |values| rope_deltas_of_marked(values, token, merge, start)));
     g.output("rope_deltas", &deltas)?;
     let ids = Input::i64("mrope_position_ids", dims![3, BATCH, SEQUENCE]);
-    Ok(g.input(ids.computed(move |values| rope_index(values, token, merge))))
+    Ok(g.input(ids.computed(move |values| rope_index_of_marked(values, token, merge, start))))
 }
 
 /// Images to the features that replace image tokens, one for each square of patches: `[features, hidden_size]`.
