@@ -124,6 +124,8 @@ fn defaults_are_the_references() {
                 "return_row_col_info",
                 // Of arrays: an image has three.
                 "image_num_channels",
+                // Another name of `size`, where a file has it.
+                "image_size",
                 // Of masks, which are not prepared.
                 "mask_size",
                 "mask_pad_size",
