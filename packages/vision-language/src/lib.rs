@@ -133,6 +133,8 @@ pub use weft_owlvit as owlvit;
 pub use weft_paddleocr_vl as paddleocr_vl;
 #[cfg(feature = "paligemma")]
 pub use weft_paligemma as paligemma;
+#[cfg(feature = "perception_lm")]
+pub use weft_perception_lm as perception_lm;
 #[cfg(feature = "pix2struct")]
 pub use weft_pix2struct as pix2struct;
 #[cfg(feature = "pp_formulanet")]
@@ -314,6 +316,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<paddleocr_vl::Model>(),
     #[cfg(feature = "paligemma")]
     weft::DynArchitecture::of::<paligemma::Model>(),
+    #[cfg(feature = "perception_lm")]
+    weft::DynArchitecture::of::<perception_lm::Model>(),
     #[cfg(feature = "pix2struct")]
     weft::DynArchitecture::of::<pix2struct::Model>(),
     #[cfg(feature = "pp_formulanet")]

@@ -170,6 +170,18 @@ fn halves(index: usize, length: usize, count: usize) -> ((usize, f32), (usize, f
     ((first, 1.0 - part), ((first + 1).min(length - 1), part))
 }
 
+/// The numbers of tiles of images, each of which has as many: `[images · tiles]` i64, from `pixel_values` `[images, tiles, …]`.
+///
+/// # Errors
+/// When there are no such images.
+pub fn tile_numbers(values: &Values) -> Result<Value> {
+    let Some([images, tiles, ..]) = values.get("pixel_values").map(Value::shape) else {
+        let problem = "is required and was not given";
+        return Err(Error::input("pixel_values", problem, "make images with the checkpoint's processor"));
+    };
+    Ok(array(&[images * tiles], (0..(images * tiles) as i64).collect()))
+}
+
 /// Indices into the token embeddings followed by the image features, by which image tokens become features (the reference's
 /// `masked_scatter`): `[batch, sequence]` i64, from `input_ids` `[batch, sequence]`. There are `each` features for every
 /// element of the input `of`.
@@ -270,6 +282,15 @@ mod tests {
         assert_eq!(places, Value::I64(ndarray::array![[0, 6, 7], [8, 4, 5]].into_dyn()));
         let error = image_token_indices(&values, 7, "pixel_values", 2).unwrap_err().to_string();
         assert!(error.contains("3 image tokens (7), but the images give 6 features"), "{error}");
+    }
+
+    #[test]
+    fn tiles_of_all_images_are_numbered() {
+        let images = ndarray::Array5::<f32>::zeros((2, 3, 1, 1, 1)).into_dyn();
+        let mut values = Values::from([("pixel_values".into(), images.into())]);
+        assert_eq!(tile_numbers(&values).unwrap(), array(&[6], vec![0, 1, 2, 3, 4, 5]));
+        values.clear();
+        assert!(tile_numbers(&values).unwrap_err().to_string().contains("pixel_values: is required"));
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "owlvit", category: "vision-language", model_types: &["owlvit"] },
     KnownModel { name: "paddleocr_vl", category: "vision-language", model_types: &["paddleocr_vl"] },
     KnownModel { name: "paligemma", category: "vision-language", model_types: &["paligemma"] },
+    KnownModel { name: "perception_lm", category: "vision-language", model_types: &["perception_lm"] },
     KnownModel { name: "pix2struct", category: "vision-language", model_types: &["pix2struct"] },
     KnownModel { name: "pp_formulanet", category: "vision-language", model_types: &["pp_formulanet"] },
     KnownModel { name: "qianfan_ocr", category: "vision-language", model_types: &["qianfan_ocr"] },
