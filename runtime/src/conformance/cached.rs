@@ -4,6 +4,7 @@ use ndarray::{ArrayD, Axis, Slice};
 
 use crate::GraphKind;
 use crate::golden::Case;
+use crate::graph::dims::BATCH;
 use crate::graph::{Dim, Input, InputDefault};
 use crate::{AnyModel, Cache, Result, Value, Values};
 
@@ -43,7 +44,7 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
         let kind = if start == 0 && begins { GraphKind::Prefill } else { GraphKind::Decode };
         let mut given = match kind {
             GraphKind::Prefill => chosen(&loaded.inputs_of(kind)?, case, Some((start, end))),
-            _ => chosen(&inputs, case, Some((start, end))),
+            _ => for_each_encoded(chosen(&inputs, case, Some((start, end))), &inputs),
         };
         given.extend(encoded.clone());
         if let Some(deltas) = &deltas {
@@ -85,6 +86,30 @@ fn positions(case: &Case, deltas: &ArrayD<i64>, start: usize, end: usize) -> Opt
     counted.accumulate_axis_inplace(Axis(1), |before, count| *count += before);
     let after = counted.slice_axis(Axis(1), Slice::from(start..end)).to_owned();
     Some(("position_ids".to_owned(), Value::I64(after - 1 + deltas)))
+}
+
+/// Texts of which each is written for several of the encoder's rows (passages of a question): in steps each of these has its own.
+fn for_each_encoded(given: Values, inputs: &[Input]) -> Values {
+    let by_row =
+        |name: &str| inputs.iter().any(|input| input.name == name && input.shape.first() == Some(&BATCH));
+    let rows = |value: &Value| value.shape().first().copied().unwrap_or(1).max(1);
+    let all = given.iter().filter(|(name, _)| by_row(name)).map(|(_, value)| rows(value)).max().unwrap_or(1);
+    let repeated = given.into_iter().map(|(name, value)| {
+        let each = if by_row(&name) { all / rows(&value) } else { 1 };
+        (name, if each > 1 { repeated(&value, each) } else { value })
+    });
+    repeated.collect()
+}
+
+/// Each row `n` times.
+fn repeated(value: &Value, n: usize) -> Value {
+    let rows: Vec<usize> =
+        (0..value.shape().first().copied().unwrap_or(0)).flat_map(|row| vec![row; n]).collect();
+    match value {
+        Value::F32(a) => Value::F32(a.select(Axis(0), &rows)),
+        Value::I64(a) => Value::I64(a.select(Axis(0), &rows)),
+        Value::Bool(a) => Value::Bool(a.select(Axis(0), &rows)),
+    }
 }
 
 /// Whether the case has all that a part needs.

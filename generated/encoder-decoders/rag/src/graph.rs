@@ -24,14 +24,7 @@ mod question;
 /// When the configuration asks for shapes that do not fit together, or the head has no such graph.
 pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match (head, kind) {
-        (
-            Head::Model,
-            GraphKind::Forward
-            | GraphKind::TextOnly
-            | GraphKind::Encoder
-            | GraphKind::Decode
-            | GraphKind::BeamDecode,
-        ) => rag(g, c, kind),
+        (Head::Model, GraphKind::Forward | GraphKind::TextOnly) => rag(g, c, kind),
         (
             Head::SequenceForGeneration,
             GraphKind::Forward
@@ -39,7 +32,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
             | GraphKind::Encoder
             | GraphKind::Decode
             | GraphKind::BeamDecode,
-        ) => rag(g, c, kind),
+        ) => rag_sequence(g, c, kind),
         (
             Head::TokenForGeneration,
             GraphKind::Forward
@@ -52,7 +45,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Logits of the next token for each passage (`RagModel`, `RagSequenceForGeneration`).
+/// Logits of the next token for each passage (`RagModel`).
 ///
 /// Outputs: `logits` `[batch · n_docs, sequence, vocab_size]`, `doc_scores` `[batch, n_docs]`, `generator_enc_last_hidden_state`
 /// `[batch · n_docs, encoder_sequence, hidden_size]`; of questions alone `question_encoder_last_hidden_state` `[batch, hidden_size]`.
@@ -62,7 +55,25 @@ fn rag(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
         let embedding = question_embedding(g, c, &base)?;
         return g.output("question_encoder_last_hidden_state", &embedding);
     }
-    match generate(g, c, &base, kind)? {
+    match generate(g, c, &base, kind, c.n_docs)? {
+        Some(generated) => generated.leave(g),
+        None => Ok(()),
+    }
+}
+
+/// Logits of the next token for each passage (`RagSequenceForGeneration`): in one piece of one text over all passages of a question, in
+/// steps of a text of its own for each passage.
+///
+/// Outputs: `logits` `[batch · n_docs, sequence, vocab_size]`, `doc_scores` `[batch, n_docs]`, `generator_enc_last_hidden_state`
+/// `[batch · n_docs, encoder_sequence, hidden_size]`; of questions alone `question_encoder_last_hidden_state` `[batch, hidden_size]`.
+fn rag_sequence(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let base = g.root();
+    if kind == GraphKind::TextOnly {
+        let embedding = question_embedding(g, c, &base)?;
+        return g.output("question_encoder_last_hidden_state", &embedding);
+    }
+    let each = if kind.is_cached() { 1 } else { c.n_docs };
+    match generate(g, c, &base, kind, each)? {
         Some(generated) => generated.leave(g),
         None => Ok(()),
     }
@@ -78,7 +89,9 @@ fn rag_token(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
         let embedding = question_embedding(g, c, &base)?;
         return g.output("question_encoder_last_hidden_state", &embedding);
     }
-    let Some(mut generated) = generate(g, c, &base, kind)? else { return Ok(()) };
+    let Some(mut generated) = generate(g, c, &base, kind, c.n_docs)? else {
+        return Ok(())
+    };
     if c.do_marginalize {
         let scores = match &generated.doc_scores {
             Some(scores) => scores.clone(),
@@ -153,18 +166,18 @@ fn doc_scores(g: &mut Graph, c: &Config) -> Tensor {
 }
 
 /// The generator over each passage with its question (`RagModel`): in one piece, its encoder alone, which leaves keys and
-/// values and gives nothing else, or its next tokens.
-fn generate(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<Option<Generated>> {
+/// values and gives nothing else, or its next tokens. The decoder reads each row with `each` passages.
+fn generate(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind, each: usize) -> Result<Option<Generated>> {
     g.unused_scope(&w.scope("question_encoder"));
     let (t, w) = (&c.generator, w.scope("generator"));
     // The encoder alone knows of no questions: its rows are passages.
-    let rows = if kind == GraphKind::Encoder {
+    let rows = if kind == GraphKind::Encoder || each == 1 {
         BATCH
     } else {
-        BATCH * Dim::from(c.n_docs)
+        BATCH * Dim::from(each)
     };
     generator::limit(g, t);
-    let cache = Cache::new(g, kind).within("decoder").rows_per_item(g, c.n_docs)?;
+    let cache = Cache::new(g, kind).within("decoder").rows_per_item(g, each)?;
     let contexts = dims![&rows, ENCODER_SEQUENCE];
     let mask = Input::i64("context_attention_mask", contexts.clone()).or(InputDefault::Ones);
     let context_attention_mask = g.input(mask);
@@ -207,9 +220,9 @@ fn generate(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<Opt
     let positions = g.arange(&cache.keys());
     let positions = g.slice_dims(&positions, 0, cache.past(), cache.keys())?;
     let decoder_inputs = generator::DecoderInputs {
-        ids: for_each_passage(g, c, &ids)?,
+        ids: for_each_passage(g, &ids, each)?,
         positions: g.unsqueeze(&positions, 0)?,
-        mask: for_each_passage(g, c, &mask)?,
+        mask: for_each_passage(g, &mask, each)?,
         cache,
     };
     let logits = g.within(
@@ -231,10 +244,13 @@ fn generate(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<Opt
     Ok(Some(Generated { logits, doc_scores, encoder_last_hidden_state: states }))
 }
 
-/// The decoder's input, repeated for each passage of a question: `[batch, length]` to `[batch · n_docs, length]`.
-fn for_each_passage(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
+/// The decoder's input, repeated for each of `n` passages of a question: `[batch, length]` to `[batch · n, length]`.
+fn for_each_passage(g: &mut Graph, x: &Tensor, n: usize) -> Result<Tensor> {
+    if n == 1 {
+        return Ok(x.clone());
+    }
     let length = x.shape()[1].clone();
     let x = g.unsqueeze(x, 1)?;
-    let x = g.expand(&x, dims![BATCH, c.n_docs, length])?;
+    let x = g.expand(&x, dims![BATCH, n, length])?;
     g.flatten(&x, 0..2)
 }

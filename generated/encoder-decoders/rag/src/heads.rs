@@ -53,7 +53,7 @@ weft::inputs!(
     context_attention_mask, decoder_attention_mask }
 );
 
-/// `RagModel`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
+/// `RagModel`: Logits of each passage (`RagModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {
@@ -79,7 +79,7 @@ weft::outputs!(
     question_encoder_last_hidden_state }
 );
 
-/// `RagSequenceForGeneration`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
+/// `RagSequenceForGeneration`: Logits of each passage, whose answers are written apart (`RagSequenceForGeneration`).
 pub type SequenceForGeneration = HeadModel<crate::Model, SequenceForGenerationOutput>;
 
 impl HeadOutput<crate::Model> for SequenceForGenerationOutput {

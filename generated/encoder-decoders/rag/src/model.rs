@@ -22,9 +22,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `RagModel`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
+    /// `RagModel`: Logits of each passage (`RagModel`).
     Model,
-    /// `RagSequenceForGeneration`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
+    /// `RagSequenceForGeneration`: Logits of each passage, whose answers are written apart (`RagSequenceForGeneration`).
     SequenceForGeneration,
     /// `RagTokenForGeneration`: Logits, which may be marginalised over passages (`RagTokenForGeneration`).
     TokenForGeneration,
@@ -90,20 +90,15 @@ impl weft::Architecture for Model {
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
-        TaskHeads::new(Task::GenerativeQuestionAnswering, &[Head::TokenForGeneration]),
+        TaskHeads::new(
+            Task::GenerativeQuestionAnswering,
+            &[Head::SequenceForGeneration, Head::TokenForGeneration],
+        ),
     ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
-            Head::Model => {
-                &[
-                    GraphKind::Forward,
-                    GraphKind::TextOnly,
-                    GraphKind::Encoder,
-                    GraphKind::Decode,
-                    GraphKind::BeamDecode,
-                ]
-            }
+            Head::Model => &[GraphKind::Forward, GraphKind::TextOnly],
             Head::SequenceForGeneration => {
                 &[
                     GraphKind::Forward,

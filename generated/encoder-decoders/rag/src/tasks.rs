@@ -10,7 +10,7 @@
 
 /// Generative question answering: an answer written from retrieved passages, each weighed by its score.
 ///
-/// Takes checkpoints of `RagTokenForGeneration`.
+/// Takes checkpoints of `RagSequenceForGeneration` and `RagTokenForGeneration`.
 ///
 /// ```no_run
 /// # fn main() -> weft::Result<()> {

@@ -87,6 +87,13 @@ class Joined(RagRetriever):
 def answers(_task: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Answer:
     """The reference's `generate` over given passages: it has no pipeline for it, and takes no `max_new_tokens`."""
     joined = Joined(model.config, tokenizer)
+    generate = model.generator.generate
+
+    def masked(ids: torch.Tensor, **parameters: Any) -> Any:
+        """RAG-Sequence leaves the mask to be told from padding, which `generate` does for decoders alone since release 5."""
+        return generate(ids, **(parameters | {"attention_mask": ids.ne(model.config.generator.pad_token_id).long()}))
+
+    model.generator.generate = masked
 
     def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
         if isinstance(inputs, list):
@@ -113,7 +120,7 @@ PASSAGES_FOUND = [
 ]
 
 
-def task(name: str, **changes: Any) -> TaskCase:
+def task(name: str, head: str = "TokenForGeneration", **changes: Any) -> TaskCase:
     tokenizer = RagTokenizer(bert_tokenizer(30), roberta_tokenizer(128))
     question = {"vocab_size": len(tokenizer.question_encoder)}
     tokens = {"vocab_size": len(tokenizer.generator), "max_position_embeddings": 128, "init_std": 0.3}
@@ -130,7 +137,7 @@ def task(name: str, **changes: Any) -> TaskCase:
     return TaskCase(
         f"rag/tasks/{name}",
         "generative-question-answering",
-        "RagTokenForGeneration",
+        f"Rag{head}",
         config(generator, question, **changes),
         tokenizer,
         calls,
@@ -142,6 +149,7 @@ def task(name: str, **changes: Any) -> TaskCase:
 def goldens() -> Iterator[Case | TaskCase]:
     yield task("generative-question-answering", max_combined_length=100)
     yield task("generative-question-answering-marginalized", do_marginalize=True, max_combined_length=24)
+    yield task("generative-question-answering-sequence", "SequenceForGeneration", max_combined_length=100)
     both, t5_generator = inputs(), t5.config()
     yield case("base", "Model", "BART over three passages a question, of several lengths.", both)
     yield case("base-t5", "Model", "T5 as the generator.", both, generator=t5_generator)

@@ -1,6 +1,9 @@
 //! Generative question answering: an answer written from passages that a retriever found, each weighed by its score.
 //!
-//! Reference: `RagTokenForGeneration.generate`, with `RagRetriever.postprocess_docs` in front of it.
+//! Reference: `RagTokenForGeneration.generate` and `RagSequenceForGeneration.generate`, with `RagRetriever.postprocess_docs` in
+//! front of them.
+
+mod sequence;
 
 use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
@@ -14,8 +17,11 @@ use crate::generation::{Decoder, Generation, GenerationConfig, ModelDecoder, Pro
 use crate::text::{EncodeOptions, Encoding, Padding, Text, Tokenizer};
 use crate::{Error, GraphKind, Result, Value, Values};
 
-/// Generative question answering (`RagTokenForGeneration.generate`): the tokens of an answer are those that are likeliest over
-/// all passages, each weighed by how near it is to the question.
+/// Generative question answering (`RagTokenForGeneration.generate`, `RagSequenceForGeneration.generate`): an answer written from
+/// passages, each weighed by how near it is to the question.
+///
+/// RAG-Token's tokens are those that are likeliest over all passages. RAG-Sequence writes answers from each passage alone, as many
+/// as there are beams, and takes the one that is likeliest over all.
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> weft::Result<()> {
@@ -37,7 +43,7 @@ pub struct GenerativeQuestionAnswering<A> {
     layout: Layout,
 }
 
-/// The reference's longest answer where nothing says another, with the token that begins it.
+/// The reference's longest answer where nothing says another; of RAG-Token with the token that begins it.
 const MAX_LENGTH: usize = 20;
 
 /// A passage as a retriever found it.
@@ -67,6 +73,10 @@ struct Layout {
     doc_sep: String,
     prefix: String,
     max_combined_length: usize,
+    /// Whether the same answer of several passages is one (`do_deduplication`).
+    deduplicate: bool,
+    /// The token that answers may begin with and whose score then does not count.
+    bos_token_id: Option<i64>,
 }
 
 impl Layout {
@@ -79,6 +89,12 @@ impl Layout {
             doc_sep: text(&config["doc_sep"], " // "),
             prefix: text(&config["generator"]["prefix"], ""),
             max_combined_length: count(&config["max_combined_length"], 300),
+            deduplicate: config["do_deduplication"].as_bool().unwrap_or(true),
+            // As the reference: its 0 is none.
+            bos_token_id: config["bos_token_id"]
+                .as_i64()
+                .filter(|id| *id != 0)
+                .or(config["generator"]["bos_token_id"].as_i64()),
         }
     }
 
@@ -162,7 +178,10 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
             let help = "give the inner product of the embeddings of question and passage";
             return Err(Error::input("passages", problem, help));
         }
-        let default = GenerationConfig { max_length: Some(MAX_LENGTH), ..Default::default() };
+        let default = match self.writes_sequences() {
+            true => GenerationConfig { max_new_tokens: Some(MAX_LENGTH), ..Default::default() },
+            false => GenerationConfig { max_length: Some(MAX_LENGTH), ..Default::default() },
+        };
         let config = resolve(&options.generation, &self.config, &default, &self.generator);
         let Some(start) = config.decoder_start_token_id.or(config.bos_token_id) else {
             return Err(Error::config(
@@ -172,6 +191,32 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
             ));
         };
         let inputs = self.inputs(question, passages)?;
+        let answers = match self.writes_sequences() {
+            true => self.sequences(start, inputs, &config, options)?,
+            false => self.tokens(start, inputs, passages, &config, options)?,
+        };
+        let answer = |ids: &Vec<i64>| {
+            let clean = options.clean_up_tokenization_spaces;
+            let answer = self.generator.decode_as(ids, options.skip_special_tokens, clean)?;
+            Ok(GeneratedAnswer { answer })
+        };
+        answers.iter().map(answer).collect()
+    }
+
+    /// Whether the loaded class writes answers from each passage alone.
+    fn writes_sequences(&self) -> bool {
+        self.model.class().ends_with("SequenceForGeneration")
+    }
+
+    /// The tokens of answers that all passages give together (`RagTokenForGeneration.generate`).
+    fn tokens(
+        &self,
+        start: i64,
+        inputs: Values,
+        passages: &[RetrievedPassage<'_>],
+        config: &GenerationConfig,
+        options: &GenerationOptions,
+    ) -> Result<Vec<Vec<i64>>> {
         let read = match inputs.get("context_input_ids") {
             Some(Value::I64(ids)) => Array1::from_iter(ids.iter().copied()).insert_axis(Axis(0)),
             _ => Array2::zeros((1, 1)),
@@ -182,17 +227,12 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
         let by_model = step.iter().any(|input| input.name == "doc_scores");
         let inner = ModelDecoder::encoder_decoder(&self.model, inputs)?;
         let mut decoder = Marginalized::new(inner, scores, by_model);
-        let generated = Generation::new(&prompt, &config)
+        let generated = Generation::new(&prompt, config)
             .tokenizer(&self.generator)
             .positions(self.model.limit("sequence"))
             .seed(options.seed)
             .run(&mut decoder)?;
-        let answer = |index| {
-            let (ids, clean) = (generated.new_tokens(index), options.clean_up_tokenization_spaces);
-            let answer = self.generator.decode_as(ids, options.skip_special_tokens, clean)?;
-            Ok(GeneratedAnswer { answer })
-        };
-        (0..generated.sequences.len()).map(answer).collect()
+        Ok((0..generated.sequences.len()).map(|index| generated.new_tokens(index).to_vec()).collect())
     }
 
     /// The tokens of a question, for the question encoder.
@@ -205,7 +245,7 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
         Ok(rows)
     }
 
-    /// Passages with the question, as the question's tokenizer gives it back (`postprocess_docs`), and their scores.
+    /// Passages with the question, as the question's tokenizer gives it back (`postprocess_docs`), and their scores `[1, n_docs]`.
     fn inputs(&self, question: &str, passages: &[RetrievedPassage<'_>]) -> Result<Values> {
         let asked = match self.encoded(question)?.as_slice() {
             [row, ..] => self.question.decode(&row.ids, true)?,
