@@ -77,3 +77,10 @@ pack vision yolos
 goldens yolos
 pack speech-text whisper
 goldens whisper
+
+cargo xtask web --pack text-encoders --pack text-decoders --pack speech-text --pack vision --model bert --model llama --model whisper \
+  --model yolos --quick --out "$out/demo"
+rm -rf "$out/goldens"
+mkdir "$out/goldens"
+for model in llama whisper yolos; do cp -r "$out/goldens-$model/$model" "$out/goldens/"; done
+node tests/web/demo.mjs "$out/demo" "$(dirname "$checkpoint")" "$out/goldens" "$chromium"

@@ -1,17 +1,19 @@
 // Task goldens in a page of a headless browser: each call's answer against the reference's, and texts as they are streamed.
 //
-//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--waiting]
+//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--waiting] [--record]
 //
-// FOLDER is what `checkpoint.py` wrote: a folder for each model, in it one for each golden. `goldens.html` does the same in any browser.
+// FOLDER is what `checkpoint.py` wrote: a folder for each model, in it one for each golden. `goldens.html` does the same in any browser. With `--record` the
+// results go to results/pages.json.
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { browser } from './browsers.mjs';
+import { keep } from './records.mjs';
 import { serve } from './serve.mjs';
 
 const waiting = process.argv.includes('--waiting');
-const [packed, folder, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => one !== '--waiting');
+const [packed, folder, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => !one.startsWith('--'));
 
 const here = dirname(fileURLToPath(import.meta.url));
 const { server } = await serve(0, [['/', here], ['/package/', packed], ['/goldens/', folder]], { isolated: waiting });
@@ -19,6 +21,7 @@ const base = `http://127.0.0.1:${server.address().port}`;
 const page = await browser(program);
 let failed = 0;
 let right = 0;
+const models = new Map();
 try {
   await page.goto(`${base}/page.html`);
   if (waiting) await page.evaluate(async () => delete WebAssembly.Suspending);
@@ -31,8 +34,17 @@ try {
       },
       [base, place, golden, device],
     );
-    right += calls - wrong.length;
-    failed += wrong.length;
+    const [model] = place.split('/');
+    const seen = models.get(model) ?? { browser: page.name, device, waiting, model, goldens: 0, calls: 0, right: 0, wrong: [] };
+    models.set(model, seen);
+    // A load that failed answers none of the calls.
+    const fell = Math.min(calls, wrong.some((line) => !line.startsWith('call ')) ? calls : wrong.length);
+    seen.goldens += 1;
+    seen.calls += calls;
+    seen.right += calls - fell;
+    seen.wrong.push(...wrong.map((line) => `${place}: ${line}`.slice(0, 300)));
+    right += calls - fell;
+    failed += fell;
     console.log(`${wrong.length === 0 ? 'ok  ' : 'FAIL'} ${place}: ${calls} calls`);
     for (const line of wrong) console.log(`     ${line}`);
   }
@@ -41,4 +53,5 @@ try {
   server.close();
 }
 console.log(`${page.name}, ${device}: ${right} calls answered as by the reference, ${failed} not`);
+if (process.argv.includes('--record')) await keep('goldens', ['browser', 'device', 'waiting', 'model'], [...models.values()]);
 process.exit(failed === 0 && right > 0 ? 0 : 1);

@@ -1,16 +1,17 @@
 // Loads and calls by the thousand in one page of a headless Chromium: each answers as the first one did, none hangs, and what the page's
 // processes take after the last is within 5 % of what they took after the tenth.
 //
-//   node many.mjs PACKAGE CHECKPOINT [COUNT] [CHROMIUM]
+//   node many.mjs PACKAGE CHECKPOINT [COUNT] [CHROMIUM] [--record]
 
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { browser } from './browsers.mjs';
 import { taken } from './memory.mjs';
+import { keep } from './records.mjs';
 import { serve } from './serve.mjs';
 
-const [packed, checkpoint, count = '1000', program = '/usr/bin/chromium'] = process.argv.slice(2);
+const [packed, checkpoint, count = '1000', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => one !== '--record');
 const here = dirname(fileURLToPath(import.meta.url));
 const { server } = await serve(0, [['/', here], ['/package/', packed], ['/model/', checkpoint]], { maxAge: 3600 });
 const base = `http://127.0.0.1:${server.address().port}`;
@@ -34,7 +35,7 @@ try {
     }, base);
     first ??= answer;
     assert.deepEqual(answer, first);
-    if ([10, 50, 100, 200, 500, Number(count)].includes(done + 1)) {
+    if ([10, 50].includes(done + 1) || (done + 1) % 100 === 0 || done + 1 === Number(count)) {
       await page.evaluate(async () => {
         for (let round = 0; round < 3; round++) {
           globalThis.gc?.();
@@ -50,5 +51,6 @@ try {
   server.close();
 }
 const [tenth, last] = [measured[0].mb, measured.at(-1).mb];
+if (process.argv.includes('--record')) await keep('many', ['browser', 'model'], [{ browser: page.name, model: checkpoint.split('/').slice(-2).join('/'), measured }]);
 console.log(`${last <= tenth * 1.05 ? 'ok  ' : 'FAIL'} after ${count} loads ${last} MB, after ten ${tenth} MB`);
 process.exit(last <= tenth * 1.05 ? 0 : 1);

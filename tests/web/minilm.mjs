@@ -1,18 +1,20 @@
 // Sentence embeddings by all-MiniLM-L6-v2 in a page of a headless browser, against those of the native engine.
 //
-//   node minilm.mjs PACKAGE CHECKPOINT EXPECTED.json [wasm|webgpu|webnn] [BROWSER] [--waiting]
+//   node minilm.mjs PACKAGE CHECKPOINT EXPECTED.json [wasm|webgpu|webnn] [BROWSER] [--waiting] [--record]
 //
 // EXPECTED.json is `cargo xtask demo --json`; BROWSER the path of Chromium, Firefox or WebKitWebDriver. With `--waiting` the page has
-// no JavaScript Promise Integration, and is isolated. What was measured is printed as JSON.
+// no JavaScript Promise Integration, and is isolated. What was measured is printed as JSON; with `--record`
+// it goes to results/pages.json.
 
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { browser } from './browsers.mjs';
+import { keep } from './records.mjs';
 import { serve } from './serve.mjs';
 
 const waiting = process.argv.includes('--waiting');
-const [packed, checkpoint, expectedFile, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => one !== '--waiting');
+const [packed, checkpoint, expectedFile, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => !one.startsWith('--'));
 const { sentences, embeddings } = JSON.parse(await readFile(expectedFile, 'utf8'));
 const tolerance = device === 'webgpu' ? 1e-3 : 1e-5;
 
@@ -80,7 +82,14 @@ try {
   check('a device that is none is named', /webgpu/.test(refused.device), refused.device);
   check('loading is aborted', /AbortError/.test(refused.aborted), refused.aborted);
   const { vectors, again, ...measured } = cold;
-  console.log(JSON.stringify({ browser: page.name, device, waiting, off, weights_fetched: fetched, cold: measured, warm: { load_ms: warm.load_ms, first_ms: warm.first_ms, second_ms: warm.second_ms, about: warm.about } }, null, 1));
+  const times = ({ load_ms, first_ms, second_ms, about }) => ({ load_ms, first_ms, second_ms, about });
+  const found = { browser: page.name, device, waiting, off, weights_fetched: fetched, cold: measured, warm: times(warm) };
+  console.log(JSON.stringify(found, null, 1));
+  const { load_ms, first_ms, second_ms } = measured;
+  const warm_ms = page.ephemeral ? null : warm.load_ms;
+  const first_result_ms = page.ephemeral ? null : warm.load_ms + warm.first_ms;
+  const entry = { browser: page.name, device, waiting, off, weights_fetched: fetched, load_ms, warm_ms, first_result_ms, first_ms, second_ms };
+  if (process.argv.includes('--record') && failed === 0) await keep('minilm', ['browser', 'device', 'waiting'], [entry]);
 } finally {
   await page.close();
   server.close();

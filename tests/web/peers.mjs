@@ -1,18 +1,20 @@
 // Sentence embeddings by MiniLM in one page after another: this package against transformers.js with its converted model, in turns, in
 // one browser, on `wasm` with one thread. What was measured is printed as JSON.
 //
-//   node peers.mjs PACKAGE CHECKPOINT TRANSFORMERS_JS CONVERTED [ROUNDS] [CHROMIUM]
+//   node peers.mjs PACKAGE CHECKPOINT TRANSFORMERS_JS CONVERTED [ROUNDS] [CHROMIUM] [--record]
 //
 // TRANSFORMERS_JS is the folder of npm's @huggingface/transformers, with onnxruntime-web beside it; CONVERTED holds `onnx/model.onnx`,
 // as `weft export --to transformersjs` writes it.
 
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { browser } from './browsers.mjs';
 import { peak } from './memory.mjs';
+import { keep } from './records.mjs';
 import { serve } from './serve.mjs';
 
-const [packed, checkpoint, transformers, converted, rounds = '3', program = '/usr/bin/chromium'] = process.argv.slice(2);
+const [packed, checkpoint, transformers, converted, rounds = '3', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => one !== '--record');
 const here = dirname(fileURLToPath(import.meta.url));
 const modules = join(transformers, '../..');
 const mounts = [['/', here], ['/package/', packed], ['/model/', checkpoint], ['/transformers/', join(transformers, 'dist')], ['/modules/', modules], ['/converted/minilm/', converted]];
@@ -47,12 +49,12 @@ const sides = {
     env.backends.onnx.wasm.proxy = false;
     const embed = await pipeline('feature-extraction', 'minilm', { device: 'wasm', dtype: 'fp32' });
     const loaded = performance.now();
-    const output = await embed(texts, { pooling: 'mean', normalize: false });
+    const output = await embed(texts, { pooling: 'mean', normalize: true });
     const first = performance.now();
     const times = [];
     for (let call = 0; call < calls; call++) {
       const begun = performance.now();
-      await embed(texts, { pooling: 'mean', normalize: false });
+      await embed(texts, { pooling: 'mean', normalize: true });
       times.push(performance.now() - begun);
     }
     return { load: loaded - start, result: first - start, call: times.sort((a, b) => a - b)[calls >> 1], vectors: output.tolist() };
@@ -83,6 +85,16 @@ try {
   server.close();
 }
 const middle = (name, what) => measured[name].map((entry) => entry[what]).sort((a, b) => a - b)[measured[name].length >> 1];
-const ratio = Object.fromEntries(['load', 'result', 'call', 'peak_mb'].map((what) => [what, middle('weft', what) / middle('transformers', what)]));
+const whats = ['load', 'result', 'call', 'peak_mb'];
+const medians = Object.fromEntries(Object.keys(sides).map((name) => [name, Object.fromEntries(whats.map((what) => [what, middle(name, what)]))]));
+// Of each round, since what else the machine does differs between rounds.
+const ratios = (what) => measured.weft.map((entry, round) => entry[what] / measured.transformers[round][what]).sort((a, b) => a - b);
+const ratio = Object.fromEntries(whats.map((what) => [what, ratios(what)[measured.weft.length >> 1]]));
+const range = Object.fromEntries(whats.map((what) => [what, [ratios(what)[0], ratios(what).at(-1)]]));
 const off = Math.max(...vectors.weft.flatMap((row, i) => row.map((x, j) => Math.abs(x - vectors.transformers[i][j]))));
-console.log(JSON.stringify({ browser: page.name, ratio, off, measured }, null, 1));
+const { version } = JSON.parse(await readFile(join(transformers, 'package.json'), 'utf8'));
+const found = { browser: page.name, peer: `transformers.js ${version}`, rounds: Number(rounds), ratio, range, medians, off };
+console.log(JSON.stringify(found, null, 1));
+if (process.argv.includes('--record')) await keep('peers', ['browser', 'peer'], [found]);
+// Both compute the same, or the times say nothing.
+process.exit(off <= 1e-4 ? 0 : 1);

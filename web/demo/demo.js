@@ -66,7 +66,10 @@ async function work(task) {
     const start = performance.now();
     const said = await task(run, signal);
     const ms = performance.now() - start;
-    status.textContent = `${about(run)}; ${said ?? `${ms.toFixed(0)} ms`}.${await memory()}`;
+    const line = `${about(run)}; ${said ?? `${ms.toFixed(0)} ms`}.`;
+    status.textContent = line;
+    // Browsers tell it when they next tidy up, which may be a minute later.
+    void memory().then((taken) => status.textContent === line && (status.textContent += taken), () => {});
   } catch (error) {
     status.textContent = '';
     failure.textContent = error.name === 'AbortError' ? 'Stopped.' : error.message;

@@ -1,0 +1,70 @@
+// Draws the tables of docs/browser.md that lie between marks from results/pages.json; with `--check` says whether they are so.
+//
+//   node report.mjs [--check]
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { records } from './records.mjs';
+
+const DOCS = fileURLToPath(new URL('../../docs/browser.md', import.meta.url));
+const kb = (bytes) => Math.round(bytes / 1e3).toLocaleString('en');
+const seconds = (ms) => (ms === null ? '' : (ms / 1e3).toPrecision(2));
+const table = (head, rows) => [head, head.map((_, index) => (index === 0 ? '---' : '--:')), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+const where = (entries) => {
+  const days = entries.map(({ date }) => date).sort();
+  const span = days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`;
+  return `${[...new Set(entries.map(({ machine }) => machine))].join(', ')}, ${span}.`;
+};
+const device = ({ device, waiting }) => `\`${device}\`${waiting ? ', waiting' : ''}`;
+
+const drawn = {
+  sizes: (entries) =>
+    table(['WebAssembly, kB', 'models', 'raw', 'gzip', 'brotli'], [...entries].sort((a, b) => a.raw - b.raw).map((one) => [one.package, one.models ?? '', kb(one.raw), kb(one.gzip), kb(one.brotli)])),
+  minilm: (entries) =>
+    `${table(
+      ['browser', 'device', 'difference', 'first load, s', 'load from the cache, s', 'first result from the cache, s', 'further calls, ms'],
+      entries.map((one) => [one.browser, device(one), one.off.toExponential(1), seconds(one.load_ms), seconds(one.warm_ms), seconds(one.first_result_ms), one.second_ms.toFixed(0)]),
+    )}\n\n${where(entries)}`,
+  peers: (entries) =>
+    entries
+      .map(({ browser, peer, rounds, ratio, range, medians, off }) => {
+        const rows = { load: 'load, ms', result: 'first result, ms', call: 'a call of six sentences, ms', peak_mb: 'peak memory, MB' };
+        const of = (what) => [rows[what], medians.weft[what].toFixed(0), medians.transformers[what].toFixed(0), ratio[what].toFixed(2), range[what].map((one) => one.toFixed(2)).join(' to ')];
+        const lines = table([`${browser}, ${rounds} rounds`, 'Weft', peer, 'ratio', 'of single rounds'], Object.keys(rows).map(of));
+        return `${lines}\n\nThe vectors differ by ${off.toExponential(1)} at most.`;
+      })
+      .join('\n\n') + ` ${where(entries)}`,
+  many: (entries) =>
+    `${table(['browser', 'checkpoint', 'loads', 'memory, MB'], entries.flatMap(({ browser, model, measured }) => measured.map(({ loads, mb }) => [browser, model, loads, mb])))}\n\n${where(entries)}`,
+  goldens: (entries) => {
+    const places = [...new Set(entries.map((one) => `${one.browser}, ${device(one)}`))].sort();
+    const models = [...new Set(entries.map(({ model }) => model))].sort();
+    const cell = (model, place) => {
+      const found = entries.find((one) => one.model === model && `${one.browser}, ${device(one)}` === place);
+      return found ? `${found.right}/${found.calls}` : '-';
+    };
+    // The first line of each golden says what kind of difference it is.
+    const wrong = entries.flatMap((one) => {
+      const lines = new Map();
+      for (const line of one.wrong) if (!lines.has(line.split(': ')[0])) lines.set(line.split(': ')[0], line);
+      return [...lines.values()].map((line) => `- ${one.browser}, ${device(one)}: \`${line.replaceAll('`', "'").replaceAll('\n', ' ')}\``);
+    });
+    const failed = wrong.length > 0 ? `\n\nWhat is not as by the reference:\n\n${wrong.join('\n')}` : '';
+    return `${table(['model', ...places], models.map((model) => [model, ...places.map((place) => cell(model, place))]))}${failed}\n\n${where(entries)}`;
+  },
+};
+
+const all = await records();
+const before = await readFile(DOCS, 'utf8');
+let after = before;
+for (const [name, draw] of Object.entries(drawn)) {
+  if (!all[name]) continue;
+  const marks = new RegExp(`(<!-- ${name}: by tests/web/report.mjs -->\n)[\\s\\S]*?(<!-- end -->)`);
+  if (!marks.test(after)) throw new Error(`docs/browser.md has no marks of ${name}`);
+  after = after.replace(marks, (_, start, end) => `${start}\n${draw(all[name])}\n\n${end}`);
+}
+if (process.argv.includes('--check')) {
+  if (after !== before) throw new Error('docs/browser.md is not what results/pages.json says: run `node tests/web/report.mjs`');
+} else {
+  await writeFile(DOCS, after);
+}
