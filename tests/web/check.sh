@@ -31,7 +31,7 @@ fi
 if [ ! -d "$out/node_modules/puppeteer-core" ]; then
   npm install --silent --no-audit --no-fund --prefix "$out" puppeteer-core@25 || left_out "npm gives no puppeteer-core"
 fi
-export WEFT_PUPPETEER=$out/node_modules/puppeteer-core/lib/esm/puppeteer/puppeteer-core.js
+export WEFT_PUPPETEER=$out/node_modules/puppeteer-core/lib/puppeteer/puppeteer-core.js
 export WEFT_PLAYWRIGHT=$out/node_modules/playwright-core/index.js
 "$out/node_modules/.bin/tsc" --noEmit --strict --target es2022 --module nodenext --moduleResolution nodenext \
   --lib es2022,dom tests/web/types.ts
