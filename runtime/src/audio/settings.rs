@@ -15,6 +15,7 @@ const JOINT: &str = "processor_config.json";
 pub(super) struct Settings {
     path: PathBuf,
     json: Json,
+    processor: Option<String>,
 }
 
 impl Settings {
@@ -23,12 +24,19 @@ impl Settings {
         if let Some(mut joint) = checkpoint.json(JOINT)? {
             let nested = ["feature_extractor", "audio_processor"].iter().find(|key| joint[**key].is_object());
             if let Some(key) = nested {
-                return Ok(Self { path: checkpoint.dir().join(JOINT), json: joint[*key].take() });
+                let processor = joint["processor_class"].as_str().map(str::to_owned);
+                return Ok(Self { path: checkpoint.dir().join(JOINT), json: joint[*key].take(), processor });
             }
         }
         let path = checkpoint.require(OWN)?;
         let json = checkpoint.json(OWN)?.unwrap_or_default();
-        Ok(Self { path, json })
+        let processor = json["processor_class"].as_str().map(str::to_owned);
+        Ok(Self { path, json, processor })
+    }
+
+    /// The class of the processor that the extractor is a part of (`processor_class`); files of extractors alone do not say.
+    pub(super) fn processor(&self) -> Option<&str> {
+        self.processor.as_deref()
     }
 
     /// The class that the settings are of; older files do not say.

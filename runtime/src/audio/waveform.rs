@@ -12,6 +12,8 @@ use crate::{Result, Value, Values};
 
 /// Added to the variance.
 const EPSILON: f64 = 1e-7;
+/// The processor that pads waveforms to whole frames, and their length, samples.
+const WHOLE_FRAMES: (&str, usize) = ("MoonshineStreamingProcessor", 80);
 
 #[derive(Clone, Debug)]
 pub(super) struct Waveform {
@@ -19,6 +21,8 @@ pub(super) struct Waveform {
     padding_value: f32,
     attention_mask: bool,
     normalize: bool,
+    /// What padded lengths are multiples of, samples.
+    multiple: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -63,20 +67,17 @@ impl Waveform {
             padding_value: fields.padding_value,
             attention_mask: fields.return_attention_mask,
             normalize: fields.do_normalize,
+            multiple: (settings.processor() == Some(WHOLE_FRAMES.0)).then_some(WHOLE_FRAMES.1),
         })
     }
 
     pub(super) fn extract(&self, waveforms: &[&[f32]], options: &ExtractOptions) -> Result<Values> {
-        let padding = options.padding.unwrap_or(Padding::No);
+        let multiple = options.pad_to_multiple_of.or(self.multiple);
+        let usual = if self.multiple.is_some() { Padding::Longest } else { Padding::No };
+        let padding = options.padding.unwrap_or(usual);
         let truncation = options.truncation.unwrap_or(false);
-        let Padded { mut samples, lengths, length } = pad(
-            waveforms,
-            padding,
-            options.max_length,
-            truncation,
-            options.pad_to_multiple_of,
-            self.padding_value,
-        )?;
+        let Padded { mut samples, lengths, length } =
+            pad(waveforms, padding, options.max_length, truncation, multiple, self.padding_value)?;
         let masked = options.attention_mask.unwrap_or(self.attention_mask);
         if self.normalize {
             for (waveform, &own) in samples.iter_mut().zip(&lengths) {

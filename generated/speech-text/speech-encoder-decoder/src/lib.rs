@@ -10,6 +10,17 @@
 //! arXiv:2104.06678).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let listener = weft_speech_encoder_decoder::tasks::SpeechRecognition::open("patrickvonplaten/wav2vec2-2-bert-large")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_speech_encoder_decoder::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -36,6 +47,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{
     BertConfig, Config, DecoderConfig, EncoderConfig, HubertConfig, RobertaConfig,

@@ -74,12 +74,12 @@ def cases() -> Iterator[Case]:
 PIECES = ["▁", "▁the", "▁a", "e", "t", "a", "o", "in", "s", "th", "er", "▁w", "d", "n", "r", "l"]
 
 
-def words(tokenizer_class: type, pieces: list[str]) -> Any:
+def words(tokenizer_class: type, pieces: list[str], **special: str) -> Any:
     """Pieces of a Unigram model, whose padding is CTC's blank."""
     made = Tokenizer(models.Unigram([(piece, -float(index)) for index, piece in enumerate(pieces)], unk_id=0))
     made.pre_tokenizer = pre_tokenizers.Metaspace()
     made.decoder = decoders.Metaspace()
-    return tokenizer_class(tokenizer_object=made, pad_token="<pad>", unk_token="<unk>")
+    return tokenizer_class(tokenizer_object=made, pad_token="<pad>", unk_token="<unk>", **special)
 
 
 def recognition() -> Iterator[AudioTaskCase]:

@@ -12,6 +12,9 @@ import transformers
 from weft_reference import stores, waves
 from weft_reference.cases import Case
 from weft_reference.inputs import text_batch
+from weft_reference.models.conformers import PIECES, words
+from weft_reference.speech_cases import SpeechTaskCase
+from weft_reference.tasks import Call
 
 ENCODER: dict[str, Any] = {
     "hidden_size": 24,
@@ -50,7 +53,12 @@ def case(
     return Case(f"moonshine_streaming/{name}", f"MoonshineStreaming{head}", config, given, notes)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | SpeechTaskCase]:
+    yield from cases()
+    yield recognition()
+
+
+def cases() -> Iterator[Case]:
     speech = "ForConditionalGeneration"
     yield case("base", "Model", "Two waveforms, the second shorter, and texts so far.")
     yield case("speech", speech, "Logits of tokens.")
@@ -71,6 +79,29 @@ def goldens() -> Iterator[Case]:
         "Half of each head turns; another rate; windows of nine frames and of one.",
         encoder=frames,
         **rope,
+    )
+
+
+def recognition() -> SpeechTaskCase:
+    """Waveforms that are no whole frames, which the processor pads."""
+    ends = {"bos_token": "<s>", "eos_token": "</s>"}
+    pieces = words(transformers.PreTrainedTokenizerFast, ["<unk>", "<s>", "</s>", *PIECES, "<pad>"], **ends)
+    extractor = transformers.Wav2Vec2FeatureExtractor(do_normalize=False, return_attention_mask=True)
+    processor = transformers.MoonshineStreamingProcessor(extractor, pieces)
+    changes = SMALL | {"vocab_size": 20, "max_position_embeddings": 400, "tie_word_embeddings": False}
+    config = transformers.MoonshineStreamingConfig(encoder_config=ENCODER, **changes)
+    ids = {"bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1, "pad_token_id": 19}
+    greedy, beams = {"max_new_tokens": 9, "num_beams": 1}, {"max_new_tokens": 7, "num_beams": 3}
+    odd = {"array": [round(0.3 * (i * i % 97) / 97 - 0.1, 4) for i in range(371)], "sampling_rate": 16000}
+    calls = [Call(given, {"generate_kwargs": greedy}) for given in ("speech.wav", odd, ["sweep.wav", "speech.wav"])]
+    return SpeechTaskCase(
+        "moonshine_streaming",
+        "MoonshineStreamingForConditionalGeneration",
+        config,
+        processor,
+        (*calls, Call("sweep.wav", {"generate_kwargs": beams})),
+        "Samples that are no whole frames, greedily and by beams.",
+        ids | {"no_repeat_ngram_size": 2},
     )
 
 
