@@ -1,6 +1,7 @@
 //! The feature extractor of a checkpoint (`AutoFeatureExtractor`).
 
 use super::conformer_log_mel::ConformerLogMel;
+use super::granite_log_mel::GraniteLogMel;
 use super::log_filterbank::LogFilterbank;
 use super::log_mel::LogMel;
 use super::mel_fusion::MelFusion;
@@ -23,10 +24,11 @@ enum Kind {
     LogFilterbank(LogFilterbank),
     SpeechFilterbank(SpeechFilterbank),
     ConformerLogMel(ConformerLogMel),
+    GraniteLogMel(GraniteLogMel),
 }
 
 /// The classes that are read.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     Waveform::CLASS,
     Waveform::SPEECHT5,
     LogMel::CLASS,
@@ -36,6 +38,7 @@ const KNOWN: [&str; 9] = [
     SpeechFilterbank::SEAMLESS,
     ConformerLogMel::PARAKEET,
     ConformerLogMel::LASR,
+    GraniteLogMel::CLASS,
 ];
 
 /// Options of a call, over the extractor's own settings.
@@ -90,6 +93,7 @@ impl FeatureExtractor {
             ConformerLogMel::PARAKEET | ConformerLogMel::LASR => {
                 Kind::ConformerLogMel(ConformerLogMel::new(&settings, class)?)
             }
+            GraniteLogMel::CLASS => Kind::GraniteLogMel(GraniteLogMel::new(&settings)?),
             other => {
                 let known = KNOWN.join(", ");
                 return Err(
@@ -108,6 +112,7 @@ impl FeatureExtractor {
             Kind::LogFilterbank(kind) => kind.sampling_rate,
             Kind::SpeechFilterbank(kind) => kind.sampling_rate,
             Kind::ConformerLogMel(kind) => kind.sampling_rate,
+            Kind::GraniteLogMel(kind) => kind.sampling_rate,
         }
     }
 
@@ -117,7 +122,8 @@ impl FeatureExtractor {
             Kind::Waveform(_)
             | Kind::LogFilterbank(_)
             | Kind::SpeechFilterbank(_)
-            | Kind::ConformerLogMel(_) => None,
+            | Kind::ConformerLogMel(_)
+            | Kind::GraniteLogMel(_) => None,
             Kind::LogMel(kind) => Some(kind.longest()),
             Kind::MelFusion(kind) => Some(kind.longest()),
         }
@@ -151,6 +157,7 @@ impl FeatureExtractor {
             Kind::LogFilterbank(kind) => kind.extract(waveforms),
             Kind::SpeechFilterbank(kind) => kind.extract(waveforms),
             Kind::ConformerLogMel(kind) => kind.extract(waveforms),
+            Kind::GraniteLogMel(kind) => kind.extract(waveforms),
         }
     }
 }

@@ -18,6 +18,7 @@
 mod conformer_log_mel;
 mod decode;
 mod extractor;
+mod granite_log_mel;
 mod kaldi;
 mod log_filterbank;
 mod log_mel;

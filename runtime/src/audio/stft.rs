@@ -9,7 +9,7 @@ use crate::Result;
 
 /// Power spectra of overlapping frames under a periodic Hann window, centred: the ends are reflected.
 ///
-/// As `torch.stft(…).abs() ** 2`, with frames as long as the transform.
+/// As `torch.stft(…).abs() ** 2`.
 #[derive(Clone)]
 pub(super) struct PowerSpectrogram {
     transform: Arc<dyn RealToComplex<f64>>,
@@ -19,12 +19,16 @@ pub(super) struct PowerSpectrogram {
 
 impl PowerSpectrogram {
     pub(super) fn new(length: usize, hop: usize) -> Self {
-        let angle = |n: usize| 2.0 * std::f64::consts::PI * n as f64 / length as f64;
-        Self {
-            transform: RealFftPlanner::new().plan_fft_forward(length),
-            window: (0..length).map(|n| 0.5 - 0.5 * angle(n).cos()).collect(),
-            hop,
-        }
+        Self::windowed(length, length, hop)
+    }
+
+    /// The same with a window of `width` samples in the middle of a frame of `length`.
+    pub(super) fn windowed(length: usize, width: usize, hop: usize) -> Self {
+        let angle = |n: usize| 2.0 * std::f64::consts::PI * n as f64 / width as f64;
+        let mut window = vec![0.0; length];
+        let places = window.iter_mut().skip(length.saturating_sub(width) / 2).take(width);
+        places.enumerate().for_each(|(n, x)| *x = 0.5 - 0.5 * angle(n).cos());
+        Self { transform: RealFftPlanner::new().plan_fft_forward(length), window, hop }
     }
 
     /// Frequencies in a spectrum.

@@ -27,7 +27,7 @@ Prepare = Callable[[Any, Any, dict[str, Any]], Mapping[str, Any]]
 
 def plain(processor: Any, audio: Any, _: dict[str, Any]) -> Mapping[str, Any]:
     """The processor's inputs of samples alone."""
-    return processor(audio, sampling_rate=processor.feature_extractor.sampling_rate)
+    return processor(audio, sampling_rate=processor.feature_extractor.sampling_rate, return_tensors="pt")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,17 @@
 //! frames and which reads its own scores half way (IBM, 2026).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let listener = weft_granite_speech5_ctc::tasks::SpeechRecognition::open("ibm-granite/granite-speech-5.0-470m-turboctc")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_granite_speech5_ctc::heads::{Inputs, ForCTC};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -29,6 +40,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, EncoderConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

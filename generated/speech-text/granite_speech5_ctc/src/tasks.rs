@@ -5,3 +5,17 @@
 //! What Granite Speech 5 CTC checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Automatic speech recognition: the transcript of speech, with timestamps.
+///
+/// Takes checkpoints of `GraniteSpeech5ForCTC`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let listener = weft_granite_speech5_ctc::tasks::SpeechRecognition::open("ibm-granite/granite-speech-5.0-470m-turboctc")?.load()?;
+/// let speech = weft::audio::Audio::open("speech.flac")?;
+/// println!("{}", listener.run(&speech)?.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type SpeechRecognition = weft::tasks::SpeechRecognition<crate::Model>;

@@ -12,7 +12,10 @@ import transformers
 from weft_reference import stores
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import text_batch
-from weft_reference.models.conformers import PARAKEET, spectrograms
+from weft_reference.models.conformers import PARAKEET, PIECES, spectrograms, words
+from weft_reference.processors.torchaudio import granite_extractor
+from weft_reference.speech_cases import SpeechTaskCase
+from weft_reference.tasks import Call
 
 MODELS = ("canary", "cohere_asr", "granite_speech5_ctc")
 DECODER: dict[str, Any] = {
@@ -80,7 +83,12 @@ def granite(name: str, notes: str, inputs: Inputs, tied: bool = True, **changes:
     return Case(f"granite_speech5_ctc/{name}", "GraniteSpeech5ForCTC", config, inputs, notes)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | SpeechTaskCase]:
+    yield from cases()
+    yield recognition()
+
+
+def cases() -> Iterator[Case]:
     speech = "ForConditionalGeneration"
     grouped = {"num_key_value_heads": 2, "head_dim": 5, "attention_bias": False, "hidden_act": "gelu"}
     for made in (canary, cohere):
@@ -116,6 +124,22 @@ def goldens() -> Iterator[Case]:
     )
     one = {"num_hidden_layers": 1, "subsample_layers": [0]}
     yield granite("one-layer", "One layer, and no scores half way.", spectrograms(12, (23, 16)), **one)
+
+
+def recognition() -> SpeechTaskCase:
+    extractor = granite_extractor(num_mel_bins=4)
+    pieces = words(transformers.ParakeetTokenizer, ["<pad>", *PIECES, "<unk>"])
+    small = GRANITE | {"vocab_size": 18, "num_mel_bins": 4, "num_hidden_layers": 3, "subsample_layers": [0]}
+    config = transformers.GraniteSpeech5CTCConfig(vocab_size=18, encoder_config=small, tie_word_embeddings=False)
+    odd = {"array": [round(0.3 * (i * i % 97) / 97 - 0.1, 4) for i in range(937)], "sampling_rate": 16000}
+    return SpeechTaskCase(
+        "granite_speech5_ctc",
+        "GraniteSpeech5ForCTC",
+        config,
+        transformers.GraniteSpeech5Processor(extractor, pieces),
+        (Call("speech.wav"), Call("sweep.wav"), Call(odd), Call(["sweep.wav", "speech.wav"])),
+        "Files of other rates, and an odd number of frames.",
+    )
 
 
 def random_seq2seq(made: Any, rng: Random, path: str) -> Case:
