@@ -13,6 +13,8 @@ pub use weft_flava as flava;
 pub use weft_gemma4 as gemma4;
 #[cfg(feature = "gemma4_unified")]
 pub use weft_gemma4_unified as gemma4_unified;
+#[cfg(feature = "nemotron_h_omni")]
+pub use weft_nemotron_h_omni as nemotron_h_omni;
 #[cfg(feature = "perceiver")]
 pub use weft_perceiver as perceiver;
 #[cfg(feature = "pi0")]
@@ -38,6 +40,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<gemma4::Model>(),
     #[cfg(feature = "gemma4_unified")]
     weft::DynArchitecture::of::<gemma4_unified::Model>(),
+    #[cfg(feature = "nemotron_h_omni")]
+    weft::DynArchitecture::of::<nemotron_h_omni::Model>(),
     #[cfg(feature = "perceiver")]
     weft::DynArchitecture::of::<perceiver::Model>(),
     #[cfg(feature = "pi0")]

@@ -46,7 +46,7 @@ pub fn centred_bilinear_weights(values: &Values, merge: usize, side: usize) -> R
 }
 
 /// Lines of the grid around the middle of a patch, and how much each counts.
-type Lines<const N: usize> = [(usize, f32); N];
+pub(super) type Lines<const N: usize> = [(usize, f32); N];
 
 /// The lines down and across of each patch.
 fn taps<const N: usize>(
@@ -62,7 +62,7 @@ fn taps<const N: usize>(
     Ok(all)
 }
 
-fn ids<const N: usize>(taps: &[[Lines<N>; 2]], side: usize) -> Result<Value> {
+pub(super) fn ids<const N: usize>(taps: &[[Lines<N>; 2]], side: usize) -> Result<Value> {
     let of = |[down, across]: &[Lines<N>; 2]| {
         let (down, across) = (*down, *across);
         down.into_iter().flat_map(move |y| across.map(|x| (y.0 * side + x.0) as i64))
@@ -72,7 +72,7 @@ fn ids<const N: usize>(taps: &[[Lines<N>; 2]], side: usize) -> Result<Value> {
     Ok(Value::I64(ids.into_dyn()))
 }
 
-fn weights<const N: usize>(taps: &[[Lines<N>; 2]]) -> Result<Value> {
+pub(super) fn weights<const N: usize>(taps: &[[Lines<N>; 2]]) -> Result<Value> {
     let of = |[down, across]: &[Lines<N>; 2]| {
         let (down, across) = (*down, *across);
         down.into_iter().flat_map(move |y| across.map(|x| y.1 * x.1))
@@ -83,7 +83,7 @@ fn weights<const N: usize>(taps: &[[Lines<N>; 2]]) -> Result<Value> {
 }
 
 /// The two lines of the grid around the middle of a patch.
-fn linear(index: usize, length: usize, side: usize) -> Lines<2> {
+pub(super) fn linear(index: usize, length: usize, side: usize) -> Lines<2> {
     let scale = side as f32 / length as f32;
     let place = ((index as f32 + 0.5) * scale - 0.5).max(0.0);
     let (first, part) = (place.floor(), place - place.floor());

@@ -42,6 +42,7 @@ mod position_squares;
 mod processor;
 mod processors;
 mod prompts;
+mod radio_patches;
 mod read;
 mod relative_positions;
 mod resize;
@@ -93,6 +94,7 @@ pub use prompts::{
     NO_POINT, NO_PROMPT, prompt_boxes, prompt_labels, prompt_masks, prompt_or_no_point_labels, prompt_points,
     text_queries, text_starts,
 };
+pub use radio_patches::RadioPatches;
 pub use read::MAX_PIXELS;
 pub use relative_positions::relative_position_index;
 pub use resize::Filter;

@@ -56,7 +56,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     let x = g.div(&x, &std)?;
     let mut x = embeddings(g, c, &w.scope("embeddings"), &x)?;
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder.layer").index(index), &x)?;
+        x = layer(g, c, &w.scope("encoder.layer").index(index), &x, None)?;
     }
     Ok(x)
 }
@@ -117,11 +117,11 @@ fn positions(g: &mut Graph, c: &Config, w: &Scope, [rows, columns, ]: [&Dim; 2])
     nn::flatten_feature_map(g, &map)
 }
 
-/// One pre-norm layer (`RadioLayer`): self-attention and feed-forward, each with layer scale.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+/// One pre-norm layer (`RadioLayer`): self-attention and feed-forward, each with layer scale; `mask` says which tokens each sees, all if there is none.
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("norm1"), x, c.layer_norm_eps)?;
     let bias = [c.qkv_bias, c.qkv_bias, c.qkv_bias, true];
-    let attention = nn::MultiHead { bias, ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size) };
+    let attention = nn::MultiHead { bias, mask, ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size) };
     let h = attention.forward(g, &w.scope("attention"), &h)?;
     let h = scaled(g, c, &w.scope("layer_scale1"), &h)?;
     let x = g.add(&h, x)?;

@@ -12,6 +12,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "flava", category: "multimodal", model_types: &["flava"] },
     KnownModel { name: "gemma4", category: "multimodal", model_types: &["gemma4"] },
     KnownModel { name: "gemma4_unified", category: "multimodal", model_types: &["gemma4_unified"] },
+    KnownModel { name: "nemotron_h_omni", category: "multimodal", model_types: &["nemotron_h_omni"] },
     KnownModel { name: "perceiver", category: "multimodal", model_types: &["perceiver"] },
     KnownModel { name: "pi0", category: "multimodal", model_types: &["pi0"] },
     KnownModel { name: "qwen2_5_omni_thinker", category: "multimodal", model_types: &["qwen2_5_omni_thinker"] },

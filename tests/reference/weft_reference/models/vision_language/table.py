@@ -20,6 +20,7 @@ from weft_reference.models.vision_language.packed import PACKED
 from weft_reference.models.vision_language.paddleocr import PADDLEOCR_VL
 from weft_reference.models.vision_language.perception import PERCEPTION
 from weft_reference.models.vision_language.queries import QUERIES
+from weft_reference.models.vision_language.radio import RADIO
 from weft_reference.models.vision_language.towers import TOWERS
 from weft_reference.vision_tasks import vision_language as tasks
 
@@ -280,5 +281,5 @@ TILED = (
 
 FAMILIES = (
     *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS),
-    *(HUNYUAN + KIMI + PADDLEOCR_VL + PERCEPTION + QUERIES + TOWERS),
+    *(HUNYUAN + KIMI + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS),
 )
