@@ -11,15 +11,14 @@ from pathlib import Path
 import transformers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reference"))
-from weft_reference.weights import fill  # noqa: E402
+from weft_reference.cases import ruled_model  # noqa: E402
 
 
 def write(golden: Path, out: Path) -> None:
     config = json.loads((golden / "config.json").read_text())
     name = json.loads((golden / "task.json").read_text())["class"]
     kind = getattr(transformers, name)
-    model = kind(kind.config_class.from_dict(config)).eval()
-    fill(model)
+    model, _ = ruled_model(name, kind.config_class.from_dict(config))
     shutil.copytree(golden, out, dirs_exist_ok=True)
     model.save_pretrained(out / "weights")
     shutil.move(out / "weights" / "model.safetensors", out / "model.safetensors")
