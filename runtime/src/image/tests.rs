@@ -167,6 +167,20 @@ fn refusal(files: &[(&str, Json)]) -> String {
         .map_or_else(|e| e.to_string(), |p| format!("{:?}", p.layout()))
 }
 
+#[test]
+fn no_more_pixels_are_asked_for_than_are_made_in_time() {
+    let many = |patches: usize| {
+        let settings = json!({"image_processor_type": "Pix2StructImageProcessor", "max_patches": patches});
+        refusal(&[("preprocessor_config.json", settings)])
+    };
+    assert!(
+        many(32_769).contains("`max_patches`: 32769 of 16 x 16 are more than 8388608 pixels"),
+        "{}",
+        many(32_769)
+    );
+    assert!(!many(32_768).contains("pixels"));
+}
+
 /// The steps of a class with these settings over its defaults.
 fn steps(class: &str, settings: &Json) -> Vec<Step> {
     processors::Class::named(&format!("{class}ImageProcessor")).unwrap().steps(settings).unwrap()
