@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn given(grids: ndarray::Array2<i64>) -> Values {
+    fn given(grids: Array2<i64>) -> Values {
         Values::from([(GRIDS.to_owned(), grids.into_dyn().into())])
     }
 

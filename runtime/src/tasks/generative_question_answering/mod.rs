@@ -192,7 +192,7 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
         };
         let inputs = self.inputs(question, passages)?;
         let answers = match self.writes_sequences() {
-            true => self.sequences(start, inputs, &config, options)?,
+            true => self.sequences(start, &inputs, &config, options)?,
             false => self.tokens(start, inputs, passages, &config, options)?,
         };
         let answer = |ids: &Vec<i64>| {

@@ -1,7 +1,7 @@
 //! Answers of RAG-Sequence: written from each passage alone, and scored by all (`RagSequenceForGeneration.generate`, "thorough
 //! decoding"). What fills passages is hidden from the generator, as in the reference before release 5, which leaves out the mask.
 
-use ndarray::{Array1, Array2, ArrayView3, Axis, s};
+use ndarray::{Array1, Array2, Array3, Axis, s};
 
 use super::{GenerativeQuestionAnswering, Layout, log_sum_exp};
 use crate::any_model::AnyModel;
@@ -16,7 +16,7 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
     pub(super) fn sequences(
         &self,
         start: i64,
-        inputs: Values,
+        inputs: &Values,
         config: &GenerationConfig,
         options: &GenerationOptions,
     ) -> Result<Vec<Vec<i64>>> {
@@ -48,8 +48,8 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
         let without_bos = begin_with_bos(&candidates, &self.layout);
         let mut scored = vec![];
         for sequence in candidates {
-            let (logits, doc_scores) = self.logits(&inputs, sequence)?;
-            let score = sequence_score(logits.view(), &doc_scores, sequence, pad, without_bos);
+            let (logits, doc_scores) = self.logits(inputs, sequence)?;
+            let score = sequence_score(&logits, &doc_scores, sequence, pad, without_bos);
             scored.push((score, sequence));
         }
         scored.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -57,7 +57,7 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
     }
 
     /// The logits `[n_docs, length, vocab_size]` of an answer after each passage, and the passages' scores `[n_docs]`.
-    fn logits(&self, inputs: &Values, sequence: &[i64]) -> Result<(ndarray::Array3<f32>, Array1<f32>)> {
+    fn logits(&self, inputs: &Values, sequence: &[i64]) -> Result<(Array3<f32>, Array1<f32>)> {
         let mut given = inputs.clone();
         let ids = Array1::from_iter(sequence.iter().copied()).insert_axis(Axis(0));
         given.insert("decoder_input_ids".to_owned(), Value::I64(ids.into_dyn()));
@@ -80,7 +80,7 @@ fn begin_with_bos(sequences: &[&Vec<i64>], layout: &Layout) -> bool {
 /// The logarithm of an answer's probability over all passages (`get_nll`). `logits` are `[n_docs, length, vocab_size]`; what fills the
 /// answer does not count. As in the reference, passages weigh in with the answer's second token, and not at all where that fills it.
 fn sequence_score(
-    logits: ArrayView3<'_, f32>,
+    logits: &Array3<f32>,
     doc_scores: &Array1<f32>,
     sequence: &[i64],
     pad: Option<i64>,
@@ -106,7 +106,7 @@ fn sequence_score(
 
 #[cfg(test)]
 mod tests {
-    use ndarray::{Array3, arr1};
+    use ndarray::arr1;
     use serde_json::json;
 
     use super::*;
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn passages_weigh_in_with_the_second_token() {
         let scores = arr1(&[f32::ln(3.0), 0.0]);
-        let score = |sequence: &[i64], bos| sequence_score(logits().view(), &scores, sequence, Some(1), bos);
+        let score = |sequence: &[i64], bos| sequence_score(&logits(), &scores, sequence, Some(1), bos);
         assert!((score(&[2, 3, 0], false) - f32::ln(0.4 * 0.4 * 0.75 + 0.1 * 0.1 * 0.25)).abs() < 1e-5);
         assert!((score(&[2, 3, 0], true) - f32::ln(0.4 * 0.75 + 0.1 * 0.25)).abs() < 1e-5);
         assert!((score(&[2, 3, 1], false) - f32::ln(0.4 + 0.1)).abs() < 1e-5, "the second fills");
