@@ -20,6 +20,7 @@ from weft_reference.cases import versions
 from weft_reference.files import Files, to_json, to_safetensors
 from weft_reference.processors import sounds
 from weft_reference.processors.resample import resample
+from weft_reference.processors.torchaudio import granite_extractor
 
 FOLDER = "processors/audio"
 RATES = ((16000, 8000), (8000, 16000), (44100, 16000), (16000, 48000), (22050, 16000), (16000, 16000))
@@ -60,7 +61,8 @@ class ExtractorCase:
         return f"{FOLDER}/{self.name}"
 
     def make(self) -> Files:
-        extractor = getattr(transformers, self.extractor)(**self.config)
+        granite = self.extractor == "GraniteSpeech5FeatureExtractor"
+        extractor = (granite_extractor if granite else getattr(transformers, self.extractor))(**self.config)
         waves = [sounds.samples(name)[: self.cut] for name in self.files]
         with middle():
             given = waves if len(waves) > 1 else waves[0]
@@ -111,6 +113,7 @@ def goldens() -> Iterator[Sounds | ExtractorCase]:
     yield from log_mel()
     yield from mel_fusion()
     yield from log_filterbank()
+    yield from granite_log_mel()
 
 
 def waveform() -> Iterator[ExtractorCase]:
@@ -141,6 +144,16 @@ def log_mel() -> Iterator[ExtractorCase]:
     yield case("longest-uneven", small, "speech.wav", cut=17777, options=longest)
     other = {"feature_size": 24, "chunk_length": 2, "n_fft": 512, "hop_length": 200, "padding_value": 0.01}
     yield case("other-sizes", other, *both, every=3)
+
+
+def granite_log_mel() -> Iterator[ExtractorCase]:
+    def case(name: str, config: Mapping[str, Any], *files: str, **more: Any) -> ExtractorCase:
+        return ExtractorCase(f"granite-{name}", "GraniteSpeech5FeatureExtractor", config, files, **more)
+
+    yield case("one", {}, "sweep.wav", every=13)
+    yield case("padded", {"num_mel_bins": 10}, "sweep.wav", "speech.wav", every=3)
+    other = {"num_mel_bins": 8, "n_fft": 256, "win_length": 200, "hop_length": 100, "delta_win_length": 5}
+    yield case("other-sizes", other | {"logmel_floor_db": 1.5}, "speech.wav", cut=4777, nested=True)
 
 
 def mel_fusion() -> Iterator[ExtractorCase]:
