@@ -29,7 +29,7 @@ fn what_a_file_lacks_is_named() {
     let problem = || {
         let file = folder.path().join("model.safetensors");
         let opened = TextToImage::<weft_z_image::Model>::open(file.to_str().unwrap());
-        opened.and_then(|builder| builder.load()).unwrap_err().to_string()
+        opened.and_then(weft::tasks::PipelineBuilder::load).unwrap_err().to_string()
     };
     fs::remove_file(folder.path().join("text_encoder/model.safetensors")).unwrap();
     let text = problem();
