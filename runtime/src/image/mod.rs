@@ -109,7 +109,7 @@ pub use video_coords::{video_cosines, video_sines};
 pub use video_patches::{FrameSampling, VideoPatches, VideoProcessor};
 pub use warp::CenterScale;
 
-pub(crate) use read::{broken, checked_size, limits};
+pub(crate) use read::{broken, checked_size, guarded, limits};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,6 +1,7 @@
 //! Picture files to upright RGB, as the reference's `load_image` reads them through Pillow.
 
 use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use image::metadata::Orientation;
@@ -33,6 +34,17 @@ pub(super) fn decode(bytes: &[u8], name: &str) -> Result<RgbImage> {
     if bytes.is_empty() {
         return Err(Error::input(name, "is empty", "give a PNG, JPEG, WebP or GIF file"));
     }
+    guarded(name, || decoded(bytes, name))
+}
+
+/// What a decoder gives. One that panics has met a damaged file that it does not see through: image-webp 0.2.4 counts codes of lossless
+/// files in 16 bits, and looks some up that are not there.
+pub(crate) fn guarded<T>(name: &str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(decode))
+        .unwrap_or_else(|_| Err(Error::input(name, "cannot be read: its decoder fails", DAMAGED)))
+}
+
+fn decoded(bytes: &[u8], name: &str) -> Result<RgbImage> {
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|e| Error::io(Path::new(name), e))?;

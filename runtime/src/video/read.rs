@@ -9,7 +9,7 @@ use image::codecs::webp::WebPDecoder;
 use image::{AnimationDecoder, DynamicImage, Frames, ImageDecoder, ImageFormat, ImageResult};
 
 use super::ffmpeg;
-use crate::image::{Image, MAX_PIXELS, broken, checked_size, limits};
+use crate::image::{Image, MAX_PIXELS, broken, checked_size, guarded, limits};
 use crate::{Error, Result};
 
 /// The endings of images in a folder of frames.
@@ -38,7 +38,7 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
         return ffmpeg::frames(path);
     }
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    match kind {
+    guarded(&name, || match kind {
         Some(ImageFormat::Gif) => {
             let mut decoder = GifDecoder::new(Cursor::new(&bytes)).map_err(|e| broken(&name, &e))?;
             prepare(&name, &mut decoder)?;
@@ -53,7 +53,7 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
             collect(&name, decoder.dimensions(), decoder.into_frames())
         }
         _ => Ok(vec![Image::open(path)?]),
-    }
+    })
 }
 
 /// What a file's first bytes say it is. Videos are not read whole to find out that they are none of these.

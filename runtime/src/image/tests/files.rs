@@ -30,6 +30,13 @@ fn every_kind_of_jpeg_is_read_as_the_reference_reads_it() {
     assert!(files.len() > 60, "only {} files were found", files.len());
 }
 
+/// Of mutated files: lengths of codes that are too many for 16 bits.
+#[test]
+fn a_decoder_that_fails_is_told_as_a_damaged_file() {
+    let problem = Image::decode(include_bytes!("oversubscribed.webp")).unwrap_err().to_string();
+    assert!(problem.contains("cannot be read") && problem.contains("fetch it again"), "{problem}");
+}
+
 #[test]
 fn sizes_are_changed_as_the_reference_changes_them() {
     let image = Image::open(folder().join("files/rgb.png")).unwrap();
