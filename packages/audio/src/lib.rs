@@ -3,6 +3,10 @@
 
 //! Audio: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "audio-spectrogram-transformer")]
 pub use weft_audio_spectrogram_transformer as audio_spectrogram_transformer;
 #[cfg(feature = "audioflamingo3_encoder")]
@@ -63,67 +67,3 @@ pub use weft_wav2vec2_bert as wav2vec2_bert;
 pub use weft_wav2vec2_conformer as wav2vec2_conformer;
 #[cfg(feature = "wavlm")]
 pub use weft_wavlm as wavlm;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "audio-spectrogram-transformer")]
-    weft::DynArchitecture::of::<audio_spectrogram_transformer::Model>(),
-    #[cfg(feature = "audioflamingo3_encoder")]
-    weft::DynArchitecture::of::<audioflamingo3_encoder::Model>(),
-    #[cfg(feature = "clap")]
-    weft::DynArchitecture::of::<clap::Model>(),
-    #[cfg(feature = "clap-audio")]
-    weft::DynArchitecture::of::<clap_audio::Model>(),
-    #[cfg(feature = "dac")]
-    weft::DynArchitecture::of::<dac::Model>(),
-    #[cfg(feature = "data2vec-audio")]
-    weft::DynArchitecture::of::<data2vec_audio::Model>(),
-    #[cfg(feature = "encodec")]
-    weft::DynArchitecture::of::<encodec::Model>(),
-    #[cfg(feature = "fun_asr_nano_encoder")]
-    weft::DynArchitecture::of::<fun_asr_nano_encoder::Model>(),
-    #[cfg(feature = "glmasr_encoder")]
-    weft::DynArchitecture::of::<glmasr_encoder::Model>(),
-    #[cfg(feature = "hubert")]
-    weft::DynArchitecture::of::<hubert::Model>(),
-    #[cfg(feature = "mimi")]
-    weft::DynArchitecture::of::<mimi::Model>(),
-    #[cfg(feature = "mimi_decoder")]
-    weft::DynArchitecture::of::<mimi_decoder::Model>(),
-    #[cfg(feature = "mimi_encoder")]
-    weft::DynArchitecture::of::<mimi_encoder::Model>(),
-    #[cfg(feature = "pocket_tts_audio_tokenizer")]
-    weft::DynArchitecture::of::<pocket_tts_audio_tokenizer::Model>(),
-    #[cfg(feature = "pocket_tts_audio_tokenizer_decoder")]
-    weft::DynArchitecture::of::<pocket_tts_audio_tokenizer_decoder::Model>(),
-    #[cfg(feature = "pocket_tts_audio_tokenizer_encoder")]
-    weft::DynArchitecture::of::<pocket_tts_audio_tokenizer_encoder::Model>(),
-    #[cfg(feature = "qwen2_audio_encoder")]
-    weft::DynArchitecture::of::<qwen2_audio_encoder::Model>(),
-    #[cfg(feature = "qwen3_asr_encoder")]
-    weft::DynArchitecture::of::<qwen3_asr_encoder::Model>(),
-    #[cfg(feature = "sew")]
-    weft::DynArchitecture::of::<sew::Model>(),
-    #[cfg(feature = "sew-d")]
-    weft::DynArchitecture::of::<sew_d::Model>(),
-    #[cfg(feature = "unispeech")]
-    weft::DynArchitecture::of::<unispeech::Model>(),
-    #[cfg(feature = "unispeech-sat")]
-    weft::DynArchitecture::of::<unispeech_sat::Model>(),
-    #[cfg(feature = "vibevoice_acoustic_tokenizer")]
-    weft::DynArchitecture::of::<vibevoice_acoustic_tokenizer::Model>(),
-    #[cfg(feature = "vibevoice_acoustic_tokenizer_decoder")]
-    weft::DynArchitecture::of::<vibevoice_acoustic_tokenizer_decoder::Model>(),
-    #[cfg(feature = "vibevoice_acoustic_tokenizer_encoder")]
-    weft::DynArchitecture::of::<vibevoice_acoustic_tokenizer_encoder::Model>(),
-    #[cfg(feature = "voxtral_encoder")]
-    weft::DynArchitecture::of::<voxtral_encoder::Model>(),
-    #[cfg(feature = "wav2vec2")]
-    weft::DynArchitecture::of::<wav2vec2::Model>(),
-    #[cfg(feature = "wav2vec2-bert")]
-    weft::DynArchitecture::of::<wav2vec2_bert::Model>(),
-    #[cfg(feature = "wav2vec2-conformer")]
-    weft::DynArchitecture::of::<wav2vec2_conformer::Model>(),
-    #[cfg(feature = "wavlm")]
-    weft::DynArchitecture::of::<wavlm::Model>(),
-];

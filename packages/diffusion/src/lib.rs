@@ -3,6 +3,10 @@
 
 //! Diffusion: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "aura-flow")]
 pub use weft_aura_flow as aura_flow;
 #[cfg(feature = "auraflow-transformer-2d")]
@@ -131,135 +135,3 @@ pub use weft_wan_vace_transformer_3d as wan_vace_transformer_3d;
 pub use weft_z_image as z_image;
 #[cfg(feature = "z-image-transformer-2d")]
 pub use weft_z_image_transformer_2d as z_image_transformer_2d;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "aura-flow")]
-    weft::DynArchitecture::of::<aura_flow::Model>(),
-    #[cfg(feature = "auraflow-transformer-2d")]
-    weft::DynArchitecture::of::<auraflow_transformer_2d::Model>(),
-    #[cfg(feature = "autoencoder-dc")]
-    weft::DynArchitecture::of::<autoencoder_dc::Model>(),
-    #[cfg(feature = "autoencoder-kl")]
-    weft::DynArchitecture::of::<autoencoder_kl::Model>(),
-    #[cfg(feature = "autoencoder-kl-flux2")]
-    weft::DynArchitecture::of::<autoencoder_kl_flux2::Model>(),
-    #[cfg(feature = "autoencoder-kl-qwen-image")]
-    weft::DynArchitecture::of::<autoencoder_kl_qwen_image::Model>(),
-    #[cfg(feature = "autoencoder-kl-temporal-decoder")]
-    weft::DynArchitecture::of::<autoencoder_kl_temporal_decoder::Model>(),
-    #[cfg(feature = "autoencoder-kl-wan")]
-    weft::DynArchitecture::of::<autoencoder_kl_wan::Model>(),
-    #[cfg(feature = "autoencoder-oobleck")]
-    weft::DynArchitecture::of::<autoencoder_oobleck::Model>(),
-    #[cfg(feature = "autoencoder-tiny")]
-    weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
-    #[cfg(feature = "bria-transformer-2d")]
-    weft::DynArchitecture::of::<bria_transformer_2d::Model>(),
-    #[cfg(feature = "chroma")]
-    weft::DynArchitecture::of::<chroma::Model>(),
-    #[cfg(feature = "chroma-transformer-2d")]
-    weft::DynArchitecture::of::<chroma_transformer_2d::Model>(),
-    #[cfg(feature = "chronoedit-transformer-3d")]
-    weft::DynArchitecture::of::<chronoedit_transformer_3d::Model>(),
-    #[cfg(feature = "cogvideox-transformer-3d")]
-    weft::DynArchitecture::of::<cogvideox_transformer_3d::Model>(),
-    #[cfg(feature = "cogview3-plus-transformer-2d")]
-    weft::DynArchitecture::of::<cogview3_plus_transformer_2d::Model>(),
-    #[cfg(feature = "cogview4-transformer-2d")]
-    weft::DynArchitecture::of::<cogview4_transformer_2d::Model>(),
-    #[cfg(feature = "controlnet")]
-    weft::DynArchitecture::of::<controlnet::Model>(),
-    #[cfg(feature = "dit")]
-    weft::DynArchitecture::of::<dit::Model>(),
-    #[cfg(feature = "dit-transformer-2d")]
-    weft::DynArchitecture::of::<dit_transformer_2d::Model>(),
-    #[cfg(feature = "ernie-image-transformer-2d")]
-    weft::DynArchitecture::of::<ernie_image_transformer_2d::Model>(),
-    #[cfg(feature = "flux")]
-    weft::DynArchitecture::of::<flux::Model>(),
-    #[cfg(feature = "flux-controlnet")]
-    weft::DynArchitecture::of::<flux_controlnet::Model>(),
-    #[cfg(feature = "flux-transformer-2d")]
-    weft::DynArchitecture::of::<flux_transformer_2d::Model>(),
-    #[cfg(feature = "flux2-klein")]
-    weft::DynArchitecture::of::<flux2_klein::Model>(),
-    #[cfg(feature = "flux2-transformer-2d")]
-    weft::DynArchitecture::of::<flux2_transformer_2d::Model>(),
-    #[cfg(feature = "hunyuan-dit-2d")]
-    weft::DynArchitecture::of::<hunyuan_dit_2d::Model>(),
-    #[cfg(feature = "hunyuan-dit-2d-controlnet")]
-    weft::DynArchitecture::of::<hunyuan_dit_2d_controlnet::Model>(),
-    #[cfg(feature = "hunyuan-image-transformer-2d")]
-    weft::DynArchitecture::of::<hunyuan_image_transformer_2d::Model>(),
-    #[cfg(feature = "hunyuan-video-transformer-3d")]
-    weft::DynArchitecture::of::<hunyuan_video_transformer_3d::Model>(),
-    #[cfg(feature = "krea2-transformer-2d")]
-    weft::DynArchitecture::of::<krea2_transformer_2d::Model>(),
-    #[cfg(feature = "longcat-image-transformer-2d")]
-    weft::DynArchitecture::of::<longcat_image_transformer_2d::Model>(),
-    #[cfg(feature = "ltx-video-transformer-3d")]
-    weft::DynArchitecture::of::<ltx_video_transformer_3d::Model>(),
-    #[cfg(feature = "lumina2")]
-    weft::DynArchitecture::of::<lumina2::Model>(),
-    #[cfg(feature = "lumina2-transformer-2d")]
-    weft::DynArchitecture::of::<lumina2_transformer_2d::Model>(),
-    #[cfg(feature = "ovis-image-transformer-2d")]
-    weft::DynArchitecture::of::<ovis_image_transformer_2d::Model>(),
-    #[cfg(feature = "pixart")]
-    weft::DynArchitecture::of::<pixart::Model>(),
-    #[cfg(feature = "pixart-transformer-2d")]
-    weft::DynArchitecture::of::<pixart_transformer_2d::Model>(),
-    #[cfg(feature = "prior-transformer")]
-    weft::DynArchitecture::of::<prior_transformer::Model>(),
-    #[cfg(feature = "prx-transformer-2d")]
-    weft::DynArchitecture::of::<prx_transformer_2d::Model>(),
-    #[cfg(feature = "qwen-image")]
-    weft::DynArchitecture::of::<qwen_image::Model>(),
-    #[cfg(feature = "qwen-image-controlnet")]
-    weft::DynArchitecture::of::<qwen_image_controlnet::Model>(),
-    #[cfg(feature = "qwen-image-transformer-2d")]
-    weft::DynArchitecture::of::<qwen_image_transformer_2d::Model>(),
-    #[cfg(feature = "sana")]
-    weft::DynArchitecture::of::<sana::Model>(),
-    #[cfg(feature = "sana-controlnet")]
-    weft::DynArchitecture::of::<sana_controlnet::Model>(),
-    #[cfg(feature = "sana-transformer-2d")]
-    weft::DynArchitecture::of::<sana_transformer_2d::Model>(),
-    #[cfg(feature = "sd3-controlnet")]
-    weft::DynArchitecture::of::<sd3_controlnet::Model>(),
-    #[cfg(feature = "sd3-transformer-2d")]
-    weft::DynArchitecture::of::<sd3_transformer_2d::Model>(),
-    #[cfg(feature = "skyreels-v2-transformer-3d")]
-    weft::DynArchitecture::of::<skyreels_v2_transformer_3d::Model>(),
-    #[cfg(feature = "stable-audio-dit")]
-    weft::DynArchitecture::of::<stable_audio_dit::Model>(),
-    #[cfg(feature = "stable-diffusion")]
-    weft::DynArchitecture::of::<stable_diffusion::Model>(),
-    #[cfg(feature = "stable-diffusion-3")]
-    weft::DynArchitecture::of::<stable_diffusion_3::Model>(),
-    #[cfg(feature = "stable-diffusion-controlnet")]
-    weft::DynArchitecture::of::<stable_diffusion_controlnet::Model>(),
-    #[cfg(feature = "stable-diffusion-xl")]
-    weft::DynArchitecture::of::<stable_diffusion_xl::Model>(),
-    #[cfg(feature = "stable-diffusion-xl-controlnet")]
-    weft::DynArchitecture::of::<stable_diffusion_xl_controlnet::Model>(),
-    #[cfg(feature = "t2i-adapter")]
-    weft::DynArchitecture::of::<t2i_adapter::Model>(),
-    #[cfg(feature = "unet-2d")]
-    weft::DynArchitecture::of::<unet_2d::Model>(),
-    #[cfg(feature = "unet-2d-condition")]
-    weft::DynArchitecture::of::<unet_2d_condition::Model>(),
-    #[cfg(feature = "unet-spatio-temporal-condition")]
-    weft::DynArchitecture::of::<unet_spatio_temporal_condition::Model>(),
-    #[cfg(feature = "vq-model")]
-    weft::DynArchitecture::of::<vq_model::Model>(),
-    #[cfg(feature = "wan-transformer-3d")]
-    weft::DynArchitecture::of::<wan_transformer_3d::Model>(),
-    #[cfg(feature = "wan-vace-transformer-3d")]
-    weft::DynArchitecture::of::<wan_vace_transformer_3d::Model>(),
-    #[cfg(feature = "z-image")]
-    weft::DynArchitecture::of::<z_image::Model>(),
-    #[cfg(feature = "z-image-transformer-2d")]
-    weft::DynArchitecture::of::<z_image_transformer_2d::Model>(),
-];

@@ -3,6 +3,10 @@
 
 //! Encoder-decoders: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "bart")]
 pub use weft_bart as bart;
 #[cfg(feature = "bigbird_pegasus")]
@@ -45,49 +49,3 @@ pub use weft_t5 as t5;
 pub use weft_t5gemma as t5gemma;
 #[cfg(feature = "umt5")]
 pub use weft_umt5 as umt5;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "bart")]
-    weft::DynArchitecture::of::<bart::Model>(),
-    #[cfg(feature = "bigbird_pegasus")]
-    weft::DynArchitecture::of::<bigbird_pegasus::Model>(),
-    #[cfg(feature = "blenderbot")]
-    weft::DynArchitecture::of::<blenderbot::Model>(),
-    #[cfg(feature = "blenderbot-small")]
-    weft::DynArchitecture::of::<blenderbot_small::Model>(),
-    #[cfg(feature = "encoder-decoder")]
-    weft::DynArchitecture::of::<encoder_decoder::Model>(),
-    #[cfg(feature = "fsmt")]
-    weft::DynArchitecture::of::<fsmt::Model>(),
-    #[cfg(feature = "led")]
-    weft::DynArchitecture::of::<led::Model>(),
-    #[cfg(feature = "longt5")]
-    weft::DynArchitecture::of::<longt5::Model>(),
-    #[cfg(feature = "m2m_100")]
-    weft::DynArchitecture::of::<m2m_100::Model>(),
-    #[cfg(feature = "marian")]
-    weft::DynArchitecture::of::<marian::Model>(),
-    #[cfg(feature = "mbart")]
-    weft::DynArchitecture::of::<mbart::Model>(),
-    #[cfg(feature = "mt5")]
-    weft::DynArchitecture::of::<mt5::Model>(),
-    #[cfg(feature = "mvp")]
-    weft::DynArchitecture::of::<mvp::Model>(),
-    #[cfg(feature = "pegasus")]
-    weft::DynArchitecture::of::<pegasus::Model>(),
-    #[cfg(feature = "pegasus_x")]
-    weft::DynArchitecture::of::<pegasus_x::Model>(),
-    #[cfg(feature = "plbart")]
-    weft::DynArchitecture::of::<plbart::Model>(),
-    #[cfg(feature = "prophetnet")]
-    weft::DynArchitecture::of::<prophetnet::Model>(),
-    #[cfg(feature = "rag")]
-    weft::DynArchitecture::of::<rag::Model>(),
-    #[cfg(feature = "t5")]
-    weft::DynArchitecture::of::<t5::Model>(),
-    #[cfg(feature = "t5gemma")]
-    weft::DynArchitecture::of::<t5gemma::Model>(),
-    #[cfg(feature = "umt5")]
-    weft::DynArchitecture::of::<umt5::Model>(),
-];

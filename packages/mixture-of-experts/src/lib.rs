@@ -3,6 +3,10 @@
 
 //! Mixture of experts: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "afmoe")]
 pub use weft_afmoe as afmoe;
 #[cfg(feature = "axk1")]
@@ -85,89 +89,3 @@ pub use weft_solar_open as solar_open;
 pub use weft_switch_transformers as switch_transformers;
 #[cfg(feature = "zaya")]
 pub use weft_zaya as zaya;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "afmoe")]
-    weft::DynArchitecture::of::<afmoe::Model>(),
-    #[cfg(feature = "axk1")]
-    weft::DynArchitecture::of::<axk1::Model>(),
-    #[cfg(feature = "axk2")]
-    weft::DynArchitecture::of::<axk2::Model>(),
-    #[cfg(feature = "beam")]
-    weft::DynArchitecture::of::<beam::Model>(),
-    #[cfg(feature = "cohere2_moe")]
-    weft::DynArchitecture::of::<cohere2_moe::Model>(),
-    #[cfg(feature = "dbrx")]
-    weft::DynArchitecture::of::<dbrx::Model>(),
-    #[cfg(feature = "deepseek_v2")]
-    weft::DynArchitecture::of::<deepseek_v2::Model>(),
-    #[cfg(feature = "deepseek_v3")]
-    weft::DynArchitecture::of::<deepseek_v3::Model>(),
-    #[cfg(feature = "deepseek_v32")]
-    weft::DynArchitecture::of::<deepseek_v32::Model>(),
-    #[cfg(feature = "dots1")]
-    weft::DynArchitecture::of::<dots1::Model>(),
-    #[cfg(feature = "ernie4_5_moe")]
-    weft::DynArchitecture::of::<ernie4_5_moe::Model>(),
-    #[cfg(feature = "exaone_moe")]
-    weft::DynArchitecture::of::<exaone_moe::Model>(),
-    #[cfg(feature = "flex_olmo")]
-    weft::DynArchitecture::of::<flex_olmo::Model>(),
-    #[cfg(feature = "flint")]
-    weft::DynArchitecture::of::<flint::Model>(),
-    #[cfg(feature = "glm4_moe")]
-    weft::DynArchitecture::of::<glm4_moe::Model>(),
-    #[cfg(feature = "glm4_moe_lite")]
-    weft::DynArchitecture::of::<glm4_moe_lite::Model>(),
-    #[cfg(feature = "glm_moe_dsa")]
-    weft::DynArchitecture::of::<glm_moe_dsa::Model>(),
-    #[cfg(feature = "gpt_oss")]
-    weft::DynArchitecture::of::<gpt_oss::Model>(),
-    #[cfg(feature = "granitemoe")]
-    weft::DynArchitecture::of::<granitemoe::Model>(),
-    #[cfg(feature = "granitemoe_swa")]
-    weft::DynArchitecture::of::<granitemoe_swa::Model>(),
-    #[cfg(feature = "granitemoeshared")]
-    weft::DynArchitecture::of::<granitemoeshared::Model>(),
-    #[cfg(feature = "hunyuan_v1_moe")]
-    weft::DynArchitecture::of::<hunyuan_v1_moe::Model>(),
-    #[cfg(feature = "hy_v3")]
-    weft::DynArchitecture::of::<hy_v3::Model>(),
-    #[cfg(feature = "hy_v4")]
-    weft::DynArchitecture::of::<hy_v4::Model>(),
-    #[cfg(feature = "jetmoe")]
-    weft::DynArchitecture::of::<jetmoe::Model>(),
-    #[cfg(feature = "kolibri1")]
-    weft::DynArchitecture::of::<kolibri1::Model>(),
-    #[cfg(feature = "laguna")]
-    weft::DynArchitecture::of::<laguna::Model>(),
-    #[cfg(feature = "longcat_flash")]
-    weft::DynArchitecture::of::<longcat_flash::Model>(),
-    #[cfg(feature = "mellum")]
-    weft::DynArchitecture::of::<mellum::Model>(),
-    #[cfg(feature = "mimo_v2_flash")]
-    weft::DynArchitecture::of::<mimo_v2_flash::Model>(),
-    #[cfg(feature = "minimax_m2")]
-    weft::DynArchitecture::of::<minimax_m2::Model>(),
-    #[cfg(feature = "mistral4")]
-    weft::DynArchitecture::of::<mistral4::Model>(),
-    #[cfg(feature = "mixtral")]
-    weft::DynArchitecture::of::<mixtral::Model>(),
-    #[cfg(feature = "olmoe")]
-    weft::DynArchitecture::of::<olmoe::Model>(),
-    #[cfg(feature = "openai_privacy_filter")]
-    weft::DynArchitecture::of::<openai_privacy_filter::Model>(),
-    #[cfg(feature = "phimoe")]
-    weft::DynArchitecture::of::<phimoe::Model>(),
-    #[cfg(feature = "qwen2_moe")]
-    weft::DynArchitecture::of::<qwen2_moe::Model>(),
-    #[cfg(feature = "qwen3_moe")]
-    weft::DynArchitecture::of::<qwen3_moe::Model>(),
-    #[cfg(feature = "solar_open")]
-    weft::DynArchitecture::of::<solar_open::Model>(),
-    #[cfg(feature = "switch_transformers")]
-    weft::DynArchitecture::of::<switch_transformers::Model>(),
-    #[cfg(feature = "zaya")]
-    weft::DynArchitecture::of::<zaya::Model>(),
-];

@@ -3,6 +3,10 @@
 
 //! Multimodal: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "cosmos3_omni")]
 pub use weft_cosmos3_omni as cosmos3_omni;
 #[cfg(feature = "embedding_gemma2")]
@@ -27,31 +31,3 @@ pub use weft_qwen3_omni_moe_talker_code_predictor as qwen3_omni_moe_talker_code_
 pub use weft_qwen3_omni_moe_talker_text as qwen3_omni_moe_talker_text;
 #[cfg(feature = "qwen3_omni_moe_thinker")]
 pub use weft_qwen3_omni_moe_thinker as qwen3_omni_moe_thinker;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "cosmos3_omni")]
-    weft::DynArchitecture::of::<cosmos3_omni::Model>(),
-    #[cfg(feature = "embedding_gemma2")]
-    weft::DynArchitecture::of::<embedding_gemma2::Model>(),
-    #[cfg(feature = "flava")]
-    weft::DynArchitecture::of::<flava::Model>(),
-    #[cfg(feature = "gemma4")]
-    weft::DynArchitecture::of::<gemma4::Model>(),
-    #[cfg(feature = "gemma4_unified")]
-    weft::DynArchitecture::of::<gemma4_unified::Model>(),
-    #[cfg(feature = "nemotron_h_omni")]
-    weft::DynArchitecture::of::<nemotron_h_omni::Model>(),
-    #[cfg(feature = "perceiver")]
-    weft::DynArchitecture::of::<perceiver::Model>(),
-    #[cfg(feature = "pi0")]
-    weft::DynArchitecture::of::<pi0::Model>(),
-    #[cfg(feature = "qwen2_5_omni_thinker")]
-    weft::DynArchitecture::of::<qwen2_5_omni_thinker::Model>(),
-    #[cfg(feature = "qwen3_omni_moe_talker_code_predictor")]
-    weft::DynArchitecture::of::<qwen3_omni_moe_talker_code_predictor::Model>(),
-    #[cfg(feature = "qwen3_omni_moe_talker_text")]
-    weft::DynArchitecture::of::<qwen3_omni_moe_talker_text::Model>(),
-    #[cfg(feature = "qwen3_omni_moe_thinker")]
-    weft::DynArchitecture::of::<qwen3_omni_moe_thinker::Model>(),
-];

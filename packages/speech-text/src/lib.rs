@@ -3,6 +3,10 @@
 
 //! Speech-text: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "audioflamingo3")]
 pub use weft_audioflamingo3 as audioflamingo3;
 #[cfg(feature = "canary")]
@@ -63,67 +67,3 @@ pub use weft_vits as vits;
 pub use weft_voxtral as voxtral;
 #[cfg(feature = "whisper")]
 pub use weft_whisper as whisper;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "audioflamingo3")]
-    weft::DynArchitecture::of::<audioflamingo3::Model>(),
-    #[cfg(feature = "canary")]
-    weft::DynArchitecture::of::<canary::Model>(),
-    #[cfg(feature = "cohere_asr")]
-    weft::DynArchitecture::of::<cohere_asr::Model>(),
-    #[cfg(feature = "csm")]
-    weft::DynArchitecture::of::<csm::Model>(),
-    #[cfg(feature = "dia")]
-    weft::DynArchitecture::of::<dia::Model>(),
-    #[cfg(feature = "fun_asr_nano")]
-    weft::DynArchitecture::of::<fun_asr_nano::Model>(),
-    #[cfg(feature = "glmasr")]
-    weft::DynArchitecture::of::<glmasr::Model>(),
-    #[cfg(feature = "granite_speech")]
-    weft::DynArchitecture::of::<granite_speech::Model>(),
-    #[cfg(feature = "granite_speech5_ctc")]
-    weft::DynArchitecture::of::<granite_speech5_ctc::Model>(),
-    #[cfg(feature = "granite_speech_plus")]
-    weft::DynArchitecture::of::<granite_speech_plus::Model>(),
-    #[cfg(feature = "kyutai_speech_to_text")]
-    weft::DynArchitecture::of::<kyutai_speech_to_text::Model>(),
-    #[cfg(feature = "lasr_ctc")]
-    weft::DynArchitecture::of::<lasr_ctc::Model>(),
-    #[cfg(feature = "moonshine")]
-    weft::DynArchitecture::of::<moonshine::Model>(),
-    #[cfg(feature = "moonshine_streaming")]
-    weft::DynArchitecture::of::<moonshine_streaming::Model>(),
-    #[cfg(feature = "moss_transcribe_diarize")]
-    weft::DynArchitecture::of::<moss_transcribe_diarize::Model>(),
-    #[cfg(feature = "musicflamingo")]
-    weft::DynArchitecture::of::<musicflamingo::Model>(),
-    #[cfg(feature = "parakeet_ctc")]
-    weft::DynArchitecture::of::<parakeet_ctc::Model>(),
-    #[cfg(feature = "qwen2_audio")]
-    weft::DynArchitecture::of::<qwen2_audio::Model>(),
-    #[cfg(feature = "qwen3_asr")]
-    weft::DynArchitecture::of::<qwen3_asr::Model>(),
-    #[cfg(feature = "seamless_m4t")]
-    weft::DynArchitecture::of::<seamless_m4t::Model>(),
-    #[cfg(feature = "seamless_m4t_v2")]
-    weft::DynArchitecture::of::<seamless_m4t_v2::Model>(),
-    #[cfg(feature = "speech-encoder-decoder")]
-    weft::DynArchitecture::of::<speech_encoder_decoder::Model>(),
-    #[cfg(feature = "speech_to_text")]
-    weft::DynArchitecture::of::<speech_to_text::Model>(),
-    #[cfg(feature = "speecht5")]
-    weft::DynArchitecture::of::<speecht5::Model>(),
-    #[cfg(feature = "speecht5_hifigan")]
-    weft::DynArchitecture::of::<speecht5_hifigan::Model>(),
-    #[cfg(feature = "univnet")]
-    weft::DynArchitecture::of::<univnet::Model>(),
-    #[cfg(feature = "vibevoice_asr")]
-    weft::DynArchitecture::of::<vibevoice_asr::Model>(),
-    #[cfg(feature = "vits")]
-    weft::DynArchitecture::of::<vits::Model>(),
-    #[cfg(feature = "voxtral")]
-    weft::DynArchitecture::of::<voxtral::Model>(),
-    #[cfg(feature = "whisper")]
-    weft::DynArchitecture::of::<whisper::Model>(),
-];

@@ -3,6 +3,10 @@
 
 //! State space: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "bailing_hybrid")]
 pub use weft_bailing_hybrid as bailing_hybrid;
 #[cfg(feature = "bamba")]
@@ -45,49 +49,3 @@ pub use weft_xlstm as xlstm;
 pub use weft_zamba as zamba;
 #[cfg(feature = "zamba2")]
 pub use weft_zamba2 as zamba2;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "bailing_hybrid")]
-    weft::DynArchitecture::of::<bailing_hybrid::Model>(),
-    #[cfg(feature = "bamba")]
-    weft::DynArchitecture::of::<bamba::Model>(),
-    #[cfg(feature = "falcon_h1")]
-    weft::DynArchitecture::of::<falcon_h1::Model>(),
-    #[cfg(feature = "falcon_mamba")]
-    weft::DynArchitecture::of::<falcon_mamba::Model>(),
-    #[cfg(feature = "granitemoehybrid")]
-    weft::DynArchitecture::of::<granitemoehybrid::Model>(),
-    #[cfg(feature = "jamba")]
-    weft::DynArchitecture::of::<jamba::Model>(),
-    #[cfg(feature = "kimi_linear")]
-    weft::DynArchitecture::of::<kimi_linear::Model>(),
-    #[cfg(feature = "lfm2")]
-    weft::DynArchitecture::of::<lfm2::Model>(),
-    #[cfg(feature = "lfm2_moe")]
-    weft::DynArchitecture::of::<lfm2_moe::Model>(),
-    #[cfg(feature = "lfm3")]
-    weft::DynArchitecture::of::<lfm3::Model>(),
-    #[cfg(feature = "mamba")]
-    weft::DynArchitecture::of::<mamba::Model>(),
-    #[cfg(feature = "mamba2")]
-    weft::DynArchitecture::of::<mamba2::Model>(),
-    #[cfg(feature = "minimax")]
-    weft::DynArchitecture::of::<minimax::Model>(),
-    #[cfg(feature = "nemotron_h")]
-    weft::DynArchitecture::of::<nemotron_h::Model>(),
-    #[cfg(feature = "olmo_hybrid")]
-    weft::DynArchitecture::of::<olmo_hybrid::Model>(),
-    #[cfg(feature = "qwen3_next")]
-    weft::DynArchitecture::of::<qwen3_next::Model>(),
-    #[cfg(feature = "recurrent_gemma")]
-    weft::DynArchitecture::of::<recurrent_gemma::Model>(),
-    #[cfg(feature = "rwkv")]
-    weft::DynArchitecture::of::<rwkv::Model>(),
-    #[cfg(feature = "xlstm")]
-    weft::DynArchitecture::of::<xlstm::Model>(),
-    #[cfg(feature = "zamba")]
-    weft::DynArchitecture::of::<zamba::Model>(),
-    #[cfg(feature = "zamba2")]
-    weft::DynArchitecture::of::<zamba2::Model>(),
-];

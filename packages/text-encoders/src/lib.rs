@@ -3,6 +3,10 @@
 
 //! Text encoders: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "albert")]
 pub use weft_albert as albert;
 #[cfg(feature = "bert")]
@@ -109,113 +113,3 @@ pub use weft_xlnet as xlnet;
 pub use weft_xmod as xmod;
 #[cfg(feature = "yoso")]
 pub use weft_yoso as yoso;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "albert")]
-    weft::DynArchitecture::of::<albert::Model>(),
-    #[cfg(feature = "bert")]
-    weft::DynArchitecture::of::<bert::Model>(),
-    #[cfg(feature = "big_bird")]
-    weft::DynArchitecture::of::<big_bird::Model>(),
-    #[cfg(feature = "bros")]
-    weft::DynArchitecture::of::<bros::Model>(),
-    #[cfg(feature = "camembert")]
-    weft::DynArchitecture::of::<camembert::Model>(),
-    #[cfg(feature = "canine")]
-    weft::DynArchitecture::of::<canine::Model>(),
-    #[cfg(feature = "clap-text")]
-    weft::DynArchitecture::of::<clap_text::Model>(),
-    #[cfg(feature = "clip-text")]
-    weft::DynArchitecture::of::<clip_text::Model>(),
-    #[cfg(feature = "convbert")]
-    weft::DynArchitecture::of::<convbert::Model>(),
-    #[cfg(feature = "data2vec-text")]
-    weft::DynArchitecture::of::<data2vec_text::Model>(),
-    #[cfg(feature = "deberta")]
-    weft::DynArchitecture::of::<deberta::Model>(),
-    #[cfg(feature = "deberta-v2")]
-    weft::DynArchitecture::of::<deberta_v2::Model>(),
-    #[cfg(feature = "distilbert")]
-    weft::DynArchitecture::of::<distilbert::Model>(),
-    #[cfg(feature = "dpr")]
-    weft::DynArchitecture::of::<dpr::Model>(),
-    #[cfg(feature = "electra")]
-    weft::DynArchitecture::of::<electra::Model>(),
-    #[cfg(feature = "ernie")]
-    weft::DynArchitecture::of::<ernie::Model>(),
-    #[cfg(feature = "esm")]
-    weft::DynArchitecture::of::<esm::Model>(),
-    #[cfg(feature = "esmc")]
-    weft::DynArchitecture::of::<esmc::Model>(),
-    #[cfg(feature = "eurobert")]
-    weft::DynArchitecture::of::<eurobert::Model>(),
-    #[cfg(feature = "flaubert")]
-    weft::DynArchitecture::of::<flaubert::Model>(),
-    #[cfg(feature = "fnet")]
-    weft::DynArchitecture::of::<fnet::Model>(),
-    #[cfg(feature = "funnel")]
-    weft::DynArchitecture::of::<funnel::Model>(),
-    #[cfg(feature = "gte")]
-    weft::DynArchitecture::of::<gte::Model>(),
-    #[cfg(feature = "ibert")]
-    weft::DynArchitecture::of::<ibert::Model>(),
-    #[cfg(feature = "jina_embeddings_v3")]
-    weft::DynArchitecture::of::<jina_embeddings_v3::Model>(),
-    #[cfg(feature = "layoutlm")]
-    weft::DynArchitecture::of::<layoutlm::Model>(),
-    #[cfg(feature = "lilt")]
-    weft::DynArchitecture::of::<lilt::Model>(),
-    #[cfg(feature = "longformer")]
-    weft::DynArchitecture::of::<longformer::Model>(),
-    #[cfg(feature = "luke")]
-    weft::DynArchitecture::of::<luke::Model>(),
-    #[cfg(feature = "markuplm")]
-    weft::DynArchitecture::of::<markuplm::Model>(),
-    #[cfg(feature = "megatron-bert")]
-    weft::DynArchitecture::of::<megatron_bert::Model>(),
-    #[cfg(feature = "mobilebert")]
-    weft::DynArchitecture::of::<mobilebert::Model>(),
-    #[cfg(feature = "modernbert")]
-    weft::DynArchitecture::of::<modernbert::Model>(),
-    #[cfg(feature = "mpnet")]
-    weft::DynArchitecture::of::<mpnet::Model>(),
-    #[cfg(feature = "nomic_bert")]
-    weft::DynArchitecture::of::<nomic_bert::Model>(),
-    #[cfg(feature = "nystromformer")]
-    weft::DynArchitecture::of::<nystromformer::Model>(),
-    #[cfg(feature = "rembert")]
-    weft::DynArchitecture::of::<rembert::Model>(),
-    #[cfg(feature = "roberta")]
-    weft::DynArchitecture::of::<roberta::Model>(),
-    #[cfg(feature = "roberta-prelayernorm")]
-    weft::DynArchitecture::of::<roberta_prelayernorm::Model>(),
-    #[cfg(feature = "roc_bert")]
-    weft::DynArchitecture::of::<roc_bert::Model>(),
-    #[cfg(feature = "roformer")]
-    weft::DynArchitecture::of::<roformer::Model>(),
-    #[cfg(feature = "siglip-text")]
-    weft::DynArchitecture::of::<siglip_text::Model>(),
-    #[cfg(feature = "splinter")]
-    weft::DynArchitecture::of::<splinter::Model>(),
-    #[cfg(feature = "squeezebert")]
-    weft::DynArchitecture::of::<squeezebert::Model>(),
-    #[cfg(feature = "tapas")]
-    weft::DynArchitecture::of::<tapas::Model>(),
-    #[cfg(feature = "ultrabert")]
-    weft::DynArchitecture::of::<ultrabert::Model>(),
-    #[cfg(feature = "xclip-text")]
-    weft::DynArchitecture::of::<xclip_text::Model>(),
-    #[cfg(feature = "xlm")]
-    weft::DynArchitecture::of::<xlm::Model>(),
-    #[cfg(feature = "xlm-roberta")]
-    weft::DynArchitecture::of::<xlm_roberta::Model>(),
-    #[cfg(feature = "xlm-roberta-xl")]
-    weft::DynArchitecture::of::<xlm_roberta_xl::Model>(),
-    #[cfg(feature = "xlnet")]
-    weft::DynArchitecture::of::<xlnet::Model>(),
-    #[cfg(feature = "xmod")]
-    weft::DynArchitecture::of::<xmod::Model>(),
-    #[cfg(feature = "yoso")]
-    weft::DynArchitecture::of::<yoso::Model>(),
-];

@@ -3,6 +3,10 @@
 
 //! Time series: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "autoformer")]
 pub use weft_autoformer as autoformer;
 #[cfg(feature = "decision_transformer")]
@@ -17,21 +21,3 @@ pub use weft_time_series_transformer as time_series_transformer;
 pub use weft_timesfm as timesfm;
 #[cfg(feature = "timesfm2_5")]
 pub use weft_timesfm2_5 as timesfm2_5;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "autoformer")]
-    weft::DynArchitecture::of::<autoformer::Model>(),
-    #[cfg(feature = "decision_transformer")]
-    weft::DynArchitecture::of::<decision_transformer::Model>(),
-    #[cfg(feature = "patchtsmixer")]
-    weft::DynArchitecture::of::<patchtsmixer::Model>(),
-    #[cfg(feature = "patchtst")]
-    weft::DynArchitecture::of::<patchtst::Model>(),
-    #[cfg(feature = "time_series_transformer")]
-    weft::DynArchitecture::of::<time_series_transformer::Model>(),
-    #[cfg(feature = "timesfm")]
-    weft::DynArchitecture::of::<timesfm::Model>(),
-    #[cfg(feature = "timesfm2_5")]
-    weft::DynArchitecture::of::<timesfm2_5::Model>(),
-];

@@ -3,6 +3,10 @@
 
 //! Video: a module and a cargo feature for each model; the feature `all` has them together.
 
+mod architectures;
+
+pub use architectures::ARCHITECTURES;
+
 #[cfg(feature = "instructblipvideo")]
 pub use weft_instructblipvideo as instructblipvideo;
 #[cfg(feature = "llava_next_video")]
@@ -27,31 +31,3 @@ pub use weft_vivit as vivit;
 pub use weft_vjepa2 as vjepa2;
 #[cfg(feature = "xclip")]
 pub use weft_xclip as xclip;
-
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "instructblipvideo")]
-    weft::DynArchitecture::of::<instructblipvideo::Model>(),
-    #[cfg(feature = "llava_next_video")]
-    weft::DynArchitecture::of::<llava_next_video::Model>(),
-    #[cfg(feature = "timesformer")]
-    weft::DynArchitecture::of::<timesformer::Model>(),
-    #[cfg(feature = "tvp")]
-    weft::DynArchitecture::of::<tvp::Model>(),
-    #[cfg(feature = "video_llama_3")]
-    weft::DynArchitecture::of::<video_llama_3::Model>(),
-    #[cfg(feature = "video_llava")]
-    weft::DynArchitecture::of::<video_llava::Model>(),
-    #[cfg(feature = "videomae")]
-    weft::DynArchitecture::of::<videomae::Model>(),
-    #[cfg(feature = "videoprism")]
-    weft::DynArchitecture::of::<videoprism::Model>(),
-    #[cfg(feature = "videoprism_vision_model")]
-    weft::DynArchitecture::of::<videoprism_vision_model::Model>(),
-    #[cfg(feature = "vivit")]
-    weft::DynArchitecture::of::<vivit::Model>(),
-    #[cfg(feature = "vjepa2")]
-    weft::DynArchitecture::of::<vjepa2::Model>(),
-    #[cfg(feature = "xclip")]
-    weft::DynArchitecture::of::<xclip::Model>(),
-];
