@@ -13,7 +13,7 @@ use super::builder::opened;
 use super::text_generation::{GenerationOptions, resolve};
 use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
-use crate::generation::{Decoder, Generation, GenerationConfig, ModelDecoder, Prompt};
+use crate::generation::{Decoder, Generated, Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::text::{EncodeOptions, Encoding, Padding, Text, Tokenizer};
 use crate::{Error, GraphKind, Result, Value, Values};
 
@@ -227,12 +227,23 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
         let by_model = step.iter().any(|input| input.name == "doc_scores");
         let inner = ModelDecoder::encoder_decoder(&self.model, inputs)?;
         let mut decoder = Marginalized::new(inner, scores, by_model);
-        let generated = Generation::new(&prompt, config)
+        let generated = self.generated(&prompt, config, options, &mut decoder)?;
+        Ok((0..generated.sequences.len()).map(|index| generated.new_tokens(index).to_vec()).collect())
+    }
+
+    /// What a decoder writes behind prompts.
+    fn generated(
+        &self,
+        prompt: &Prompt,
+        config: &GenerationConfig,
+        options: &GenerationOptions,
+        decoder: &mut dyn Decoder,
+    ) -> Result<Generated> {
+        Generation::new(prompt, config)
             .tokenizer(&self.generator)
             .positions(self.model.limit("sequence"))
             .seed(options.seed)
-            .run(&mut decoder)?;
-        Ok((0..generated.sequences.len()).map(|index| generated.new_tokens(index).to_vec()).collect())
+            .run(decoder)
     }
 
     /// The tokens of a question, for the question encoder.

@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, Array3, Axis, s};
 
 use super::{GenerativeQuestionAnswering, Layout, log_sum_exp};
 use crate::any_model::AnyModel;
-use crate::generation::{Generation, GenerationConfig, ModelDecoder, Prompt};
+use crate::generation::{GenerationConfig, ModelDecoder, Prompt};
 use crate::tasks::outputs::output;
 use crate::tasks::text_generation::GenerationOptions;
 use crate::{Error, Result, Value, Values};
@@ -33,11 +33,7 @@ impl<A: AnyModel> GenerativeQuestionAnswering<A> {
         let each =
             GenerationConfig { num_beams: Some(beams), num_return_sequences: Some(beams), ..config.clone() };
         let mut decoder = ModelDecoder::encoder_decoder(&self.model, inputs.clone())?;
-        let generated = Generation::new(&prompt, &each)
-            .tokenizer(&self.generator)
-            .positions(self.model.limit("sequence"))
-            .seed(options.seed)
-            .run(&mut decoder)?;
+        let generated = self.generated(&prompt, &each, options, &mut decoder)?;
         let mut candidates: Vec<&Vec<i64>> = vec![];
         for sequence in &generated.sequences {
             if !self.layout.deduplicate || !candidates.contains(&sequence) {
