@@ -44,8 +44,8 @@ pub struct Options {
     pub precision: Precision,
     /// Operators that may run on the CPU instead of the backend; none where the spec names none.
     pub cpu_fallback: Vec<String>,
-    /// Opens at once and leaves weights in their mapped pages, at the cost of some of an encoder's speed; off where
-    /// not given.
+    /// Opens at once and leaves weights in their mapped pages, at the cost of some of an encoder's speed; where not given,
+    /// those of 16 bits alone, and where off, of these what linear layers and embeddings read.
     pub map_weights: Option<bool>,
 }
 

@@ -1,5 +1,6 @@
 //! Graphs whose weights stay in their mapped pages, in the type they are stored in.
 
+mod convolutions;
 mod places;
 mod quantized;
 
@@ -16,12 +17,14 @@ const SMALL: i64 = 1 << 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stay {
     /// Those of 16 bits that linear layers and embeddings read: widened as they are used.
+    Linear,
+    /// Those that convolutions read as well.
     Narrow,
     /// All: what else is stored in 16 bits is widened whenever it is used.
     All,
 }
 
-/// The model with weights as they are stored: linear layers are the runtime's own operators, and embeddings are widened
+/// The model with weights as they are stored: linear layers and convolutions are the runtime's own operators, and embeddings are widened
 /// after they are looked up. None where it would be the same.
 ///
 /// `in_bf16` has all linear layers compute in bfloat16.
@@ -30,6 +33,7 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let graph = model.graph.as_mut()?;
     let single = in_bf16 || stay == Stay::All;
     let linear = own_linear(graph, single, in_bf16);
+    let convolutions = stay != Stay::Linear && convolutions::own_convolutions(graph, single);
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);
@@ -37,7 +41,7 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
         model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
     }
-    (experts || linear || quantized || widened || placed).then_some(model)
+    (experts || linear || convolutions || quantized || widened || placed).then_some(model)
 }
 
 /// The types of the floating-point weights, by name.

@@ -1,5 +1,6 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
+mod convolution;
 mod coreml;
 mod experts;
 mod in_memory;

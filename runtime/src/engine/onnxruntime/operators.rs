@@ -9,6 +9,7 @@ use ort::operator::{
 };
 use ort::value::TensorElementType;
 
+use super::convolution::Convolution;
 use super::experts::{ExpertLinear, ExpertLinearQuantized};
 use super::linear_quantized::LinearQuantized;
 use super::matmul::Matmul;
@@ -37,6 +38,9 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(ExpertLinearQuantized::<f32>::default())?
         .add(ExpertLinearQuantized::<bf16>::default())?
         .add(ExpertLinearQuantized::<f16>::default())?
+        .add(Convolution::<f32>::default())?
+        .add(Convolution::<bf16>::default())?
+        .add(Convolution::<f16>::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }
@@ -47,6 +51,16 @@ pub(super) fn linear(stored: Dtype) -> Option<&'static str> {
         Dtype::F32 => Some("LinearF32"),
         Dtype::Bf16 => Some("LinearBf16"),
         Dtype::F16 => Some("LinearF16"),
+        _ => None,
+    }
+}
+
+/// The operator that convolves with weights of this type.
+pub(super) fn convolution(stored: Dtype) -> Option<&'static str> {
+    match stored {
+        Dtype::F32 => Some("ConvolutionF32"),
+        Dtype::Bf16 => Some("ConvolutionBf16"),
+        Dtype::F16 => Some("ConvolutionF16"),
         _ => None,
     }
 }
@@ -65,7 +79,7 @@ pub(super) fn computes_in_bf16() -> bool {
     bf16::kernel::<f32>().is_some()
 }
 
-fn missing() -> ort::Error {
+pub(super) fn missing() -> ort::Error {
     ort::Error::new("an operand of weft's is missing")
 }
 
@@ -174,7 +188,7 @@ impl<W: Stored> Kernel for Widen<W> {
         context.par_for(blocks.len(), blocks.len(), |block| {
             let mut block = blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
             let (stored, wide) = &mut *block;
-            wide.iter_mut().zip(*stored).for_each(|(wide, stored)| *wide = stored.single());
+            W::widen(stored, wide);
         })
     }
 }

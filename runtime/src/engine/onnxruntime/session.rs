@@ -108,7 +108,8 @@ fn stored_weights(lowered: &Lowered, options: &Options) -> Result<Option<Lowered
         Some(true) => Stay::All,
         // Not optimized, the runtime's own kernels take a hundred times as long as ONNX Runtime's with copies.
         _ if cfg!(debug_assertions) && !in_bf16 => return Ok(None),
-        _ => Stay::Narrow,
+        Some(false) => Stay::Linear,
+        None => Stay::Narrow,
     };
     let model = mapped::stored_weights(&lowered.model, stay, in_bf16);
     Ok(model.map(|model| Lowered { model, ..lowered.clone() }))

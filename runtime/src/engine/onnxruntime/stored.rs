@@ -13,6 +13,12 @@ pub(super) trait Stored: PrimitiveTensorElementType + Copy + Send + Sync + 'stat
 
     /// The same number in single precision.
     fn single(self) -> f32;
+
+    /// All of them in single precision.
+    #[inline(always)]
+    fn widen(stored: &[Self], wide: &mut [f32]) {
+        wide.iter_mut().zip(stored).for_each(|(wide, stored)| *wide = stored.single());
+    }
 }
 
 impl Stored for f32 {
@@ -46,6 +52,41 @@ impl Stored for f16 {
         let infinite = magnitude >= 0x7c00 << 13;
         f32::from_bits(sign | if infinite { magnitude | 0x7f80_0000 } else { number })
     }
+
+    /// By the processor's own instruction, where it has one.
+    fn widen(stored: &[Self], wide: &mut [f32]) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("f16c") && std::arch::is_x86_feature_detected!("avx") {
+            return with_f16c::widen(stored, wide);
+        }
+        wide.iter_mut().zip(stored).for_each(|(wide, stored)| *wide = stored.single());
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod with_f16c {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtph_ps, _mm256_storeu_ps};
+
+    use super::{Stored, f16};
+
+    #[allow(unsafe_code)]
+    pub(super) fn widen(stored: &[f16], wide: &mut [f32]) {
+        #[target_feature(enable = "avx,f16c")]
+        fn compiled(stored: &[f16], wide: &mut [f32]) {
+            let ((stored, stored_rest), (wide, wide_rest)) =
+                (stored.as_chunks::<8>(), wide.as_chunks_mut::<8>());
+            for (wide, stored) in wide.iter_mut().zip(stored) {
+                // SAFETY: both are eight numbers.
+                unsafe {
+                    let stored = _mm_loadu_si128(stored.as_ptr().cast());
+                    _mm256_storeu_ps(wide.as_mut_ptr(), _mm256_cvtph_ps(stored));
+                }
+            }
+            wide_rest.iter_mut().zip(stored_rest).for_each(|(wide, stored)| *wide = stored.single());
+        }
+        // SAFETY: only called where the processor has the instructions.
+        unsafe { compiled(stored, wide) }
+    }
 }
 
 #[cfg(test)]
@@ -63,6 +104,12 @@ mod tests {
             assert!(
                 half.is_nan() && half.single().is_nan() || half.to_f32().to_bits() == half.single().to_bits()
             );
+        }
+        let all: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+        let mut wide = vec![0.0; all.len()];
+        f16::widen(&all[3..], &mut wide[3..]);
+        for (half, wide) in all.iter().zip(&wide).skip(3) {
+            assert!(half.is_nan() && wide.is_nan() || half.to_f32().to_bits() == wide.to_bits());
         }
     }
 }

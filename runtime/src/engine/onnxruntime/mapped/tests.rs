@@ -14,7 +14,7 @@ use crate::weights::{Bytes, Weights};
 use crate::{Hardware, Precision, Value, Values, dims};
 
 /// What a number becomes where it is stored.
-type Rounding = fn(f32) -> f32;
+pub(super) type Rounding = fn(f32) -> f32;
 
 const WIDTH: usize = 128;
 const WORDS: usize = 300;
@@ -34,6 +34,11 @@ fn lowered(stored: Dtype, round: Rounding) -> Lowered {
     let z = g.matmul(&y, &scale).unwrap();
     g.output("y", &y).unwrap();
     g.output("z", &z).unwrap();
+    with_stored_weights(&g, stored, round)
+}
+
+/// The graph with random weights, which are what `round` makes of them, stored as `stored`.
+pub(super) fn with_stored_weights(g: &Graph, stored: Dtype, round: Rounding) -> Lowered {
     let parameters = g.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
     let mut weights = Weights::Rule(parameters.collect()).locate(g.weights(), &Default::default()).unwrap();
     for weight in &mut weights {
@@ -47,7 +52,7 @@ fn lowered(stored: Dtype, round: Rounding) -> Lowered {
         weight.bytes = Bytes::memory(narrowed);
         weight.dtype = stored;
     }
-    lower(&g, &weights, &Target::of(Hardware::Cpu, Precision::F32)).unwrap()
+    lower(g, &weights, &Target::of(Hardware::Cpu, Precision::F32)).unwrap()
 }
 
 fn inputs(batch: usize, sequence: usize) -> Values {
@@ -63,7 +68,7 @@ pub(super) fn open(lowered: &Lowered, options: &Options) -> Running {
 
 /// The largest difference, relative to the largest value.
 #[track_caller]
-fn difference(got: &Values, want: &Values) -> f32 {
+pub(super) fn difference(got: &Values, want: &Values) -> f32 {
     let mut most = 0.0_f32;
     for name in ["y", "z"] {
         let (Value::F32(got), Value::F32(want)) = (&got[name], &want[name]) else { panic!() };

@@ -1,0 +1,174 @@
+//! Convolutions of every form give what the sum of their products in double precision is.
+
+use std::convert::Infallible;
+
+use half::{bf16, f16};
+
+use super::super::product::testing::numbers;
+use super::panel::{PORTABLE, kernel};
+use super::windows::Task;
+use super::*;
+
+struct Case {
+    x: Vec<i64>,
+    weight: Vec<i64>,
+    strides: Vec<i64>,
+    pads: Vec<i64>,
+    dilations: Vec<i64>,
+    groups: i64,
+}
+
+impl Case {
+    fn new(x: &[i64], weight: &[i64]) -> Self {
+        let (strides, pads, dilations) = (vec![], vec![], vec![]);
+        Self { x: x.to_vec(), weight: weight.to_vec(), strides, pads, dilations, groups: 1 }
+    }
+
+    fn geometry(&self) -> Result<Geometry, String> {
+        Geometry::new(&self.x, &self.weight, &self.strides, &self.pads, &self.dilations, self.groups)
+    }
+
+    /// The result and its channels' positions, product by product.
+    fn wanted<W: Stored>(&self, x: &[f32], weight: &[W]) -> Vec<f64> {
+        let axes = self.x.len() - 2;
+        let at = |list: &[i64], axis: usize, default| list.get(axis).copied().unwrap_or(default);
+        let geometry = self.geometry().unwrap();
+        let positions: Vec<i64> = geometry.positions[3 - axes..].iter().map(|it| *it as i64).collect();
+        let [out, within] = [self.weight[0], self.weight[1]];
+        let mut all = vec![];
+        for image in 0..self.x[0] {
+            for channel in 0..out {
+                for position in places(&positions) {
+                    let mut sum = 0.0;
+                    for input in 0..within {
+                        for tap in places(&self.weight[2..]) {
+                            let place: Option<Vec<i64>> = (0..axes)
+                                .map(|axis| {
+                                    let place = position[axis] * at(&self.strides, axis, 1)
+                                        + tap[axis] * at(&self.dilations, axis, 1)
+                                        - at(&self.pads, axis, 0);
+                                    (0..self.x[2 + axis]).contains(&place).then_some(place)
+                                })
+                                .collect();
+                            let Some(place) = place else { continue };
+                            let group = channel / (out / self.groups);
+                            let from = [image, group * within + input].into_iter().chain(place);
+                            let by = [channel, input].into_iter().chain(tap);
+                            sum += f64::from(x[index(&self.x, from)])
+                                * f64::from(weight[index(&self.weight, by)].single());
+                        }
+                    }
+                    all.push(sum);
+                }
+            }
+        }
+        all
+    }
+
+    #[track_caller]
+    fn check<W: Stored>(&self, of: fn(f32) -> W) {
+        let count = |shape: &[i64]| shape.iter().product::<i64>() as usize;
+        let x = numbers(count(&self.x), 1);
+        let weight: Vec<W> = numbers(count(&self.weight), 2).into_iter().map(of).collect();
+        let (geometry, wanted) = (self.geometry().unwrap(), self.wanted(&x, &weight));
+        let out = self.weight[0] as usize;
+        let bias = numbers(out, 3);
+        let addend = numbers(wanted.len(), 6);
+        let normed = numbers(out, 4).into_iter().zip(numbers(out, 5)).collect();
+        let epilogues = [
+            Epilogue { bias: None, normed: None, addend: None, relu: false },
+            Epilogue { bias: Some(&bias), normed: Some(normed), addend: None, relu: false },
+            Epilogue { bias: Some(&bias), normed: None, addend: Some(&addend), relu: true },
+        ];
+        // Chunks of one panel, and all in one.
+        for (kernel, most) in [(kernel(), CHUNK), (kernel(), 1), (PORTABLE, 1)] {
+            for epilogue in &epilogues {
+                let mut result = vec![f32::NAN; wanted.len()];
+                let Scratch { mut padded, mut laid } = Scratch::default();
+                let each = |parts: usize, task: Task<'_>| {
+                    (0..parts).rev().for_each(task);
+                    Ok::<_, Infallible>(())
+                };
+                let windows = Windows::new(&geometry, &x, &mut padded, each).unwrap();
+                for group in 0..geometry.groups {
+                    for chunk in &Chunk::all(&geometry, kernel, most) {
+                        windows.lay(group, chunk, kernel, &mut laid, each).unwrap();
+                        let product = Product::new(
+                            &geometry,
+                            kernel,
+                            &weight,
+                            group,
+                            epilogue,
+                            chunk,
+                            &laid,
+                            &mut result,
+                        );
+                        (0..product.blocks()).rev().for_each(|block| product.compute(block));
+                    }
+                }
+                for (at, (got, want)) in result.iter().zip(&wanted).enumerate() {
+                    let channel = at / geometry.places() % out;
+                    let bias = epilogue.bias.map_or(0.0, |bias| f64::from(bias[channel]));
+                    let normed = epilogue.normed.as_ref().map_or((1.0, 0.0), |it| it[channel]);
+                    let addend = epilogue.addend.map_or(0.0, |addend| f64::from(addend[at]));
+                    let want = (want + bias) * f64::from(normed.0) + f64::from(normed.1) + addend;
+                    let want = if epilogue.relu { want.max(0.0) } else { want };
+                    assert!((f64::from(*got) - want).abs() < 1e-4, "{at}: {got} for {want}");
+                }
+            }
+        }
+    }
+}
+
+fn places(lengths: &[i64]) -> Vec<Vec<i64>> {
+    lengths.iter().fold(vec![vec![]], |all, length| {
+        all.iter().flat_map(|front| (0..*length).map(|at| [front.clone(), vec![at]].concat())).collect()
+    })
+}
+
+fn index(shape: &[i64], at: impl IntoIterator<Item = i64>) -> usize {
+    shape.iter().zip(at).fold(0, |sum, (length, at)| sum * *length as usize + at as usize)
+}
+
+#[test]
+fn axes_strides_pads_dilations_and_groups_are_as_conv_has_them() {
+    let all = [
+        // Pointwise: panels that registers fill, half of one, and single positions.
+        Case::new(&[1, 40, 7, 7], &[30, 40, 1, 1]),
+        Case::new(&[2, 40, 1, 1], &[50, 40, 1, 1]),
+        Case::new(&[1, 300, 5, 9], &[7, 300, 1, 1]),
+        Case { strides: vec![2, 2], ..Case::new(&[1, 8, 9, 9], &[7, 8, 1, 1]) },
+        Case { pads: vec![1; 4], ..Case::new(&[2, 9, 14, 14], &[25, 9, 3, 3]) },
+        Case { pads: vec![1; 4], strides: vec![2, 2], ..Case::new(&[1, 9, 13, 12], &[25, 9, 3, 3]) },
+        Case { pads: vec![0, 2, 1, 0], ..Case::new(&[1, 3, 6, 40], &[5, 3, 3, 5]) },
+        Case { dilations: vec![2, 3], pads: vec![2, 3, 2, 3], ..Case::new(&[1, 4, 8, 9], &[6, 4, 3, 3]) },
+        Case { groups: 3, pads: vec![1; 4], ..Case::new(&[2, 12, 6, 6], &[9, 4, 3, 3]) },
+        Case { strides: vec![4, 4], ..Case::new(&[2, 3, 16, 16], &[10, 3, 4, 4]) },
+        Case { strides: vec![5], pads: vec![2, 1], ..Case::new(&[2, 6, 83], &[9, 6, 10]) },
+        Case { pads: vec![2, 1, 1, 0, 1, 1], ..Case::new(&[1, 3, 4, 6, 6], &[8, 3, 3, 3, 3]) },
+    ];
+    for (at, case) in all.iter().enumerate() {
+        match at % 3 {
+            0 => case.check::<f16>(f16::from_f32),
+            1 => case.check::<bf16>(bf16::from_f32),
+            _ => case.check::<f32>(|x| x),
+        }
+    }
+}
+
+#[test]
+fn what_no_convolution_is_is_refused() {
+    let refused = [
+        Case::new(&[1, 4, 2, 2], &[3, 4, 3, 3]),
+        Case::new(&[1, 4, 8, 8], &[3, 5, 3, 3]),
+        Case::new(&[1, 4, 8, 8], &[3, 4, 3]),
+        Case { groups: 2, ..Case::new(&[1, 4, 8, 8], &[3, 2, 3, 3]) },
+        Case { groups: 0, ..Case::new(&[1, 4, 8, 8], &[3, 4, 3, 3]) },
+        Case { pads: vec![-1; 4], ..Case::new(&[1, 4, 8, 8], &[3, 4, 3, 3]) },
+        Case::new(&[1, 4], &[3, 4]),
+    ];
+    for case in refused {
+        let refused = case.geometry().unwrap_err();
+        assert!(refused.contains("a convolution of"), "{refused}");
+    }
+}

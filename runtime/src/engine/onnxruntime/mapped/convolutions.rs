@@ -1,0 +1,122 @@
+//! Convolutions of stored weights, with the batch normalisation and the activation behind them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::super::convolution::{EPSILON, RELU};
+use super::{casts, operators, stored};
+use crate::graph::Dtype;
+use crate::onnx::{Attribute, Graph, Node};
+
+/// Convolutions with fewer weights than this stay ONNX Runtime's: they have many positions, over which what it keeps costs
+/// little and its blocked layout pays.
+const LARGE: i64 = 1 << 17;
+
+/// The fewest products in a sum, and channels of a group: with fewer, as depthwise convolutions have, windows take longer to
+/// lay than to multiply.
+const FEWEST: i64 = 32;
+
+/// Makes convolutions with weights of 16 bits the runtime's own operator, and with `single` those of 32 as well; whether
+/// there are any.
+pub(super) fn own_convolutions(graph: &mut Graph, single: bool) -> bool {
+    let (stored, casts) = (stored(graph), casts(graph));
+    let dims: HashMap<&str, &[i64]> =
+        graph.initializer.iter().map(|weight| (weight.name.as_str(), weight.dims.as_slice())).collect();
+    let own = |node: &Node| -> Option<(String, &'static str)> {
+        if node.op_type != "Conv" || !node.domain.is_empty() {
+            return None;
+        }
+        let weight = node.input.get(1)?;
+        let (weight, dtype) = match (stored.get(weight), casts.get(weight)) {
+            (Some((Dtype::F32, _)), _) if single => (weight.clone(), Dtype::F32),
+            (_, Some(narrow)) => narrow.clone(),
+            _ => return None,
+        };
+        let groups = node.attribute.iter().find(|it| it.name == "group").and_then(|it| it.i).unwrap_or(1);
+        let (out, window) = dims.get(weight.as_str())?.split_first()?;
+        let (depth, axes) = (window.iter().product::<i64>(), window.len() - 1);
+        let large = out * depth >= LARGE && depth >= FEWEST && out / groups.max(1) >= FEWEST;
+        (large && (1..=3).contains(&axes)).then(|| operators::convolution(dtype).map(|own| (weight, own)))?
+    };
+    let found: BTreeMap<usize, (String, &'static str)> =
+        graph.node.iter().enumerate().filter_map(|(at, node)| Some((at, own(node)?))).collect();
+    let readers = readers(graph);
+    let mut gone = HashSet::new();
+    let mut made: HashMap<usize, Node> = HashMap::new();
+    for (at, (weight, operator)) in &found {
+        let mut node = graph.node[*at].clone();
+        node.input[1].clone_from(weight);
+        (*operator).clone_into(&mut node.op_type);
+        operators::DOMAIN.clone_into(&mut node.domain);
+        let mut last = *at;
+        for take in [batch_normalization, addition, relu] {
+            let Some(next) = readers.get(&node.output[0]).copied().flatten() else { break };
+            // The sum of two convolutions is the first one's.
+            let taken = made.contains_key(&next) || gone.contains(&next);
+            if !taken && take(&mut node, &graph.node[next]) {
+                gone.insert(last);
+                last = next;
+            }
+        }
+        made.insert(last, node);
+    }
+    let nodes = std::mem::take(&mut graph.node).into_iter().enumerate();
+    graph.node = nodes
+        .filter(|(at, _)| !gone.contains(at))
+        .map(|(at, node)| made.remove(&at).unwrap_or(node))
+        .collect();
+    !found.is_empty()
+}
+
+/// The node that reads a value, where it is one alone.
+fn readers(graph: &Graph) -> HashMap<String, Option<usize>> {
+    let mut readers: HashMap<String, Option<usize>> = HashMap::new();
+    for (at, node) in graph.node.iter().enumerate() {
+        for input in &node.input {
+            readers.entry(input.clone()).and_modify(|reader| *reader = None).or_insert(Some(at));
+        }
+    }
+    for output in &graph.output {
+        readers.insert(output.name.clone(), None);
+    }
+    readers
+}
+
+/// Takes batch normalisation into a convolution; whether it is one.
+fn batch_normalization(convolution: &mut Node, next: &Node) -> bool {
+    let is_one = next.op_type == "BatchNormalization" && next.input.len() == 5 && next.output.len() == 1;
+    if !is_one || next.input[0] != convolution.output[0] {
+        return false;
+    }
+    let epsilon = next.attribute.iter().find(|it| it.name == EPSILON).and_then(|it| it.f);
+    convolution.input.resize(3, String::new());
+    convolution.input.extend_from_slice(&next.input[1..]);
+    convolution.attribute.push(Attribute::float(EPSILON, epsilon.unwrap_or(1e-5)));
+    convolution.output.clone_from(&next.output);
+    true
+}
+
+/// Takes the sum with another value into a convolution; whether it is one.
+fn addition(convolution: &mut Node, next: &Node) -> bool {
+    let [a, b] = next.input.as_slice() else { return false };
+    let is_one = next.op_type == "Add" && next.domain.is_empty() && a != b;
+    if is_one {
+        let other = if *a == convolution.output[0] { b } else { a };
+        convolution.input.resize(7, String::new());
+        convolution.input.push(other.clone());
+        convolution.output.clone_from(&next.output);
+    }
+    is_one
+}
+
+/// Takes the rectifier into a convolution; whether it is one.
+fn relu(convolution: &mut Node, next: &Node) -> bool {
+    let is_one = next.op_type == "Relu" && next.domain.is_empty();
+    if is_one {
+        convolution.attribute.push(Attribute::int(RELU, 1));
+        convolution.output.clone_from(&next.output);
+    }
+    is_one
+}
+
+#[cfg(test)]
+mod tests;
