@@ -49,6 +49,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::deepseek_vl_hybrid::Model>(),
     #[cfg(feature = "exaone4_5")]
     DynArchitecture::of::<crate::exaone4_5::Model>(),
+    #[cfg(feature = "fast_vlm")]
+    DynArchitecture::of::<crate::fast_vlm::Model>(),
     #[cfg(feature = "florence2")]
     DynArchitecture::of::<crate::florence2::Model>(),
     #[cfg(feature = "fuyu")]

@@ -49,6 +49,8 @@ pub use weft_deepseek_vl as deepseek_vl;
 pub use weft_deepseek_vl_hybrid as deepseek_vl_hybrid;
 #[cfg(feature = "exaone4_5")]
 pub use weft_exaone4_5 as exaone4_5;
+#[cfg(feature = "fast_vlm")]
+pub use weft_fast_vlm as fast_vlm;
 #[cfg(feature = "florence2")]
 pub use weft_florence2 as florence2;
 #[cfg(feature = "fuyu")]

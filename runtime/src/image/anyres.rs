@@ -182,6 +182,20 @@ pub fn tile_numbers(values: &Values) -> Result<Value> {
     Ok(array(&[images * tiles], (0..(images * tiles) as i64).collect()))
 }
 
+/// The numbers of places of feature maps that have a `stride`th of images' rows and columns, rounded up: `[images · rows · columns]` i64,
+/// from `pixel_values` `[images, channels, height, width]`.
+///
+/// # Errors
+/// When there are no such images.
+pub fn map_places(values: &Values, stride: usize) -> Result<Value> {
+    let Some(&[images, _, height, width]) = values.get("pixel_values").map(Value::shape) else {
+        let problem = "is required and was not given";
+        return Err(Error::input("pixel_values", problem, "give it as [images, channels, height, width]"));
+    };
+    let places = images * height.div_ceil(stride.max(1)) * width.div_ceil(stride.max(1));
+    Ok(array(&[places], (0..places as i64).collect()))
+}
+
 /// Indices into the token embeddings followed by the image features, by which image tokens become features (the reference's
 /// `masked_scatter`): `[batch, sequence]` i64, from `input_ids` `[batch, sequence]`. There are `each` features for every
 /// element of the input `of`.
@@ -291,6 +305,15 @@ mod tests {
         assert_eq!(tile_numbers(&values).unwrap(), array(&[6], vec![0, 1, 2, 3, 4, 5]));
         values.clear();
         assert!(tile_numbers(&values).unwrap_err().to_string().contains("pixel_values: is required"));
+    }
+
+    #[test]
+    fn places_of_maps_are_rounded_up() {
+        let images = ndarray::Array4::<f32>::zeros((2, 3, 5, 8)).into_dyn();
+        let mut values = Values::from([("pixel_values".into(), images.into())]);
+        assert_eq!(map_places(&values, 4).unwrap(), array(&[8], (0..8).collect()));
+        values.clear();
+        assert!(map_places(&values, 4).unwrap_err().to_string().contains("pixel_values: is required"));
     }
 
     #[test]

@@ -59,7 +59,9 @@ mod video_coords;
 mod video_patches;
 mod warp;
 
-pub use anyres::{AnyRes, image_segments, image_token_indices, marked_image_indices, tile_numbers};
+pub use anyres::{
+    AnyRes, image_segments, image_token_indices, map_places, marked_image_indices, tile_numbers,
+};
 pub use canvas_positions::CanvasPositions;
 pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
 pub use codes::code_tokens;

@@ -317,12 +317,10 @@ impl Files<'_> {
         let edge =
             number(&self.written["patch_size"]).or(number(&self.config["vision_config"]["patch_size"]));
         let Some(edge) = edge.filter(|edge| *edge > 0) else {
+            // Of networks of timm, `config.json` says nothing of patches.
+            let file = self.checkpoint.dir().join(FILE);
             let problem = "`patch_size`: is missing: how many tokens stand for an image is not known";
-            return Err(Error::config(
-                self.file(),
-                problem,
-                "set it to the edge of a patch of the vision model",
-            ));
+            return Err(Error::config(file, problem, "set it to the edge of a patch of the vision model"));
         };
         let strategy = self.written["vision_feature_select_strategy"].as_str();
         let strategy = strategy.or(self.config["vision_feature_select_strategy"].as_str());

@@ -11,6 +11,7 @@ from weft_reference.models.vision_language.canvas import CANVAS
 from weft_reference.models.vision_language.compass import COMPASS
 from weft_reference.models.vision_language.delta import DELTAS
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
+from weft_reference.models.vision_language.fastvit import FASTVIT
 from weft_reference.models.vision_language.hunyuan import HUNYUAN
 from weft_reference.models.vision_language.kimi import KIMI
 from weft_reference.models.vision_language.merged import MERGED
@@ -281,5 +282,5 @@ TILED = (
 
 FAMILIES = (
     *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS),
-    *(HUNYUAN + KIMI + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS),
+    *(FASTVIT + HUNYUAN + KIMI + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS),
 )
