@@ -136,6 +136,7 @@ const OPENVINO: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
     BFLOAT16,
+    Pass::each("whole quotients of multiples", arithmetic::quotients_of_multiples),
     ROTARY,
     ATTENTION,
     Pass::each("rows of linear layers on three axes", linear::rows_on_three_axes),

@@ -100,6 +100,10 @@ fn failed(what: &str, error: &openvino::InferenceError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::dims::{BATCH, SEQUENCE};
+    use crate::graph::{Graph, Input, Reduction};
+    use crate::lower::{Target, lower};
+    use crate::{Precision, Value, Values, dims};
 
     #[test]
     fn errors_keep_the_engines_words_on_one_line() {
@@ -111,5 +115,34 @@ mod tests {
         };
         let shown = failed("refused the graph", &error).to_string();
         assert_eq!(shown, "openvino: OpenVINO refused the graph: Check 'false' failed no conversion for Foo");
+    }
+
+    /// Half of how many ones each row of `mask` has, after the passes of OpenVINO but for one of this name.
+    fn halves(mask: &[[i64; 5]; 3], without: &str) -> Vec<i64> {
+        let mut g = Graph::new();
+        let rows = g.input(Input::i64("mask", dims![BATCH, SEQUENCE]));
+        let counts = g.reduce(Reduction::Sum, &rows, &[1], true).unwrap();
+        let two = g.integer(2);
+        let halves = g.div(&counts, &two).unwrap();
+        g.output("halves", &halves).unwrap();
+        let mut target = Target::of(Hardware::Openvino, Precision::F32);
+        target.passes.retain(|pass| pass.name != without);
+        let lowered = lower(&g, &[], &target).unwrap();
+        let given = Values::from([("mask".to_owned(), Value::I64(ndarray::arr2(mask).into_dyn()))]);
+        let compiled = compile(&lowered, &Options::default()).unwrap();
+        compiled.run(&given).unwrap()["halves"].i64("halves").unwrap().iter().copied().collect()
+    }
+
+    #[test]
+    fn halves_of_counts_are_rounded_down() {
+        if let Err(error) = version() {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        let mask = [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 0, 0, 0]];
+        assert_eq!(halves(&mask, ""), [2, 1, 1]);
+        // The sum's kernel takes in the division, and rounds its single-precision result to the nearest whole number.
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(halves(&mask, "whole quotients of multiples"), [2, 2, 1]);
     }
 }

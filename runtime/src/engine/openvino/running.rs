@@ -81,12 +81,14 @@ fn check_precision(compiled: &CompiledModel, wanted: Precision) -> Result<()> {
     if used == wanted.name() {
         return Ok(());
     }
+    Err(other_precision(&used, wanted))
+}
+
+fn other_precision(used: &str, wanted: Precision) -> Error {
     let problem = format!("its device would compute in {used} where {wanted} is asked for");
-    Err(Error::unavailable(
-        Hardware::Openvino,
-        problem,
-        format!("ask for {used} or f32, or for another device"),
-    ))
+    let single = Precision::F32.name();
+    let known = if used == single { single.to_owned() } else { format!("{used} or {single}") };
+    Error::unavailable(Hardware::Openvino, problem, format!("ask for {known}, or for another device"))
 }
 
 fn property(compiled: &CompiledModel, key: &str) -> Result<String> {
@@ -199,6 +201,15 @@ mod tests {
         let placement = placement("CPU", nodes);
         assert_eq!(placement.counts(), BTreeMap::from([("OpenVINO:CPU".to_owned(), 2)]));
         assert_eq!(placement.devices["OpenVINO:CPU"]["FullyConnected"], 2);
+    }
+
+    #[test]
+    fn another_precision_names_those_at_hand_once() {
+        let shown = |used, wanted| other_precision(used, wanted).to_string();
+        let text = shown("f32", Precision::F16);
+        assert!(text.contains("in f32 where f16 is asked for") && text.contains("ask for f32, or"), "{text}");
+        let text = shown("f16", Precision::Bf16);
+        assert!(text.contains("ask for f16 or f32, or for another device"), "{text}");
     }
 
     #[test]

@@ -63,6 +63,18 @@ pub(in crate::lower) fn remainder(g: &mut Graph, a: &Tensor, b: &Tensor) -> Resu
     g.add(a, &fits)
 }
 
+/// Quotients of whole numbers, rounded down, as those of multiples of the divisor, which no rounding changes: a kernel that
+/// takes in the arithmetic behind it rounds to the nearest whole number, and that at its end alone, as OpenVINO's sums do.
+pub(in crate::lower) fn quotients_of_multiples(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Binary(Binary::Div), [a, b]) = (it.op, it.operands) else { return Ok(None) };
+    if a.dtype().is_float() {
+        return Ok(None);
+    }
+    let over = g.binary(Binary::Mod, a, b)?;
+    let multiple = g.sub(a, &over)?;
+    g.div(&multiple, b).map(Some)
+}
+
 /// Natural logarithms by Halley's steps on `exp`, from the 16th root, which five steps are enough for whatever the number.
 /// That of 0 is as low as −160.
 pub(in crate::lower) fn logarithm_by_steps(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {

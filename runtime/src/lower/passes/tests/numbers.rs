@@ -106,3 +106,20 @@ fn unit_vectors_of_small_numbers_are_unit_vectors() {
     expect(&[], small(Dtype::F16), &[2], &[60.0, 80.0]);
     expect(&[], small(Dtype::F32), &[2], &[60.0, 80.0]);
 }
+
+#[test]
+fn whole_quotients_are_those_of_multiples() {
+    let quotients = |g: &mut Graph| {
+        let a = g.filled(Dtype::I64, dims![6], Constant::I64(vec![7, 6, 3, 1, 0, -1]));
+        let two = g.integer(2);
+        let quotients = g.div(&a, &two)?;
+        rewritten(g, &quotients, arithmetic::quotients_of_multiples)
+    };
+    expect(&[], quotients, &[6], &[3.0, 3.0, 1.0, 0.0, 0.0, -1.0]);
+    let numbers = |g: &mut Graph| {
+        let (a, b) = (row(g, &[7.0]), row(g, &[2.0]));
+        let quotient = g.div(&a, &b)?;
+        rewritten(g, &quotient, arithmetic::quotients_of_multiples)
+    };
+    expect(&[], numbers, &[1], &[3.5]);
+}
