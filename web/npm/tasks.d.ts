@@ -756,13 +756,18 @@ export interface AutomaticSpeechRecognitionParameters extends GenerationConfig {
   generate_kwargs?: GenerationConfig;
   /** The language that is spoken, by its name or code, where the model knows several; detected where not given. */
   language?: string;
+  /** Whether there is punctuation, where the model writes both ways; true where not given. */
+  punctuation?: boolean;
   /** Whether the parts of the text say their language. */
   return_language?: boolean;
   return_timestamps?: boolean | 'char' | 'word';
   /** How far pieces overlap their neighbours on the left and on the right, seconds; a sixth of a piece where not given. */
   stride_length_s?: number | [number, number];
+  /** The language to write, by its name or code, where the model translates; that which is spoken where not given. */
+  target_language?: string;
   /** `transcribe`, or `translate` for a translation into English, where the model knows both. */
   task?: 'transcribe' | 'translate';
+  tgt_lang?: string;
 }
 
 /** Parameters of text-to-audio. */

@@ -1,4 +1,5 @@
-//! Log-mel spectrograms of windows shorter than their transform (`ParakeetFeatureExtractor`, `LasrFeatureExtractor`).
+//! Log-mel spectrograms of windows shorter than their transform (`ParakeetFeatureExtractor`, `CohereAsrFeatureExtractor`,
+//! `LasrFeatureExtractor`).
 
 use std::sync::Arc;
 
@@ -7,9 +8,11 @@ use realfft::{RealFftPlanner, RealToComplex};
 use serde::Deserialize;
 
 use super::mel::{MelFilters, MelNorm, MelScale};
+use super::quiet_chunks::QuietChunks;
 use super::refused;
 use super::settings::{Settings, positive, right_padded};
 use super::waveform::mask;
+use crate::random::Generator;
 use crate::{Result, Values};
 
 /// Added to Parakeet's energies, and to its deviations.
@@ -28,12 +31,14 @@ pub(super) struct ConformerLogMel {
     hop: usize,
     n_fft: usize,
     kind: Kind,
+    /// How long waveforms are cut; of Cohere's alone.
+    pub chunks: Option<QuietChunks>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// Centred frames of a signal with its high frequencies raised, normalised by utterance.
-    Parakeet { preemphasis: f64 },
+    Parakeet { preemphasis: f64, dither: f32 },
     /// The frames that lie in a signal.
     Lasr,
 }
@@ -47,6 +52,7 @@ struct Fields {
     n_fft: usize,
     win_length: usize,
     preemphasis: Option<f64>,
+    dither: f32,
     padding_value: f32,
     padding_side: Option<String>,
 }
@@ -60,6 +66,7 @@ impl Default for Fields {
             n_fft: 512,
             win_length: 400,
             preemphasis: Some(0.97),
+            dither: 1e-5,
             padding_value: 0.0,
             padding_side: None,
         }
@@ -68,13 +75,14 @@ impl Default for Fields {
 
 impl ConformerLogMel {
     pub(super) const PARAKEET: &str = "ParakeetFeatureExtractor";
+    pub(super) const COHERE: &str = "CohereAsrFeatureExtractor";
     pub(super) const LASR: &str = "LasrFeatureExtractor";
 
     pub(super) fn new(settings: &Settings, class: &str) -> Result<Self> {
         let fields: Fields = settings.typed()?;
         right_padded(settings, fields.padding_side.as_deref())?;
-        let parakeet = class == Self::PARAKEET;
-        let mels = fields.feature_size.unwrap_or(if parakeet { 80 } else { 128 });
+        let (parakeet, dithered) = (class != Self::LASR, class == Self::COHERE);
+        let mels = fields.feature_size.unwrap_or(if class == Self::PARAKEET { 80 } else { 128 });
         for (name, value) in [
             ("feature_size", mels),
             ("sampling_rate", fields.sampling_rate as usize),
@@ -101,9 +109,13 @@ impl ConformerLogMel {
             hop: fields.hop_length,
             n_fft: fields.n_fft,
             kind: match parakeet {
-                true => Kind::Parakeet { preemphasis: fields.preemphasis.unwrap_or(0.0) },
+                true => Kind::Parakeet {
+                    preemphasis: fields.preemphasis.unwrap_or(0.0),
+                    dither: if dithered { fields.dither.max(0.0) } else { 0.0 },
+                },
                 false => Kind::Lasr,
             },
+            chunks: dithered.then(|| QuietChunks::new(settings)).transpose()?,
         })
     }
 
@@ -118,7 +130,10 @@ impl ConformerLogMel {
         let mut lengths = vec![];
         for (mut row, waveform) in features.outer_iter_mut().zip(waveforms) {
             let own = match self.kind {
-                Kind::Parakeet { preemphasis } => self.parakeet(waveform, preemphasis)?,
+                Kind::Parakeet { preemphasis, dither } if dither > 0.0 => {
+                    self.parakeet(&dithered(waveform, dither), preemphasis)?
+                }
+                Kind::Parakeet { preemphasis, .. } => self.parakeet(waveform, preemphasis)?,
                 Kind::Lasr => self.lasr(waveform, longest, frames)?,
             };
             row.slice_mut(s![..own.nrows(), ..]).assign(&own);
@@ -194,6 +209,12 @@ impl ConformerLogMel {
             .map_err(|e| refused(format!("the transform failed: {e}"), "report this"))?;
         Ok(spectrum.iter().map(realfft::num_complex::Complex::norm_sqr).collect())
     }
+}
+
+/// Samples with the noise that the reference adds, whose seed is their number (`_apply_dither`).
+fn dithered(waveform: &[f32], dither: f32) -> Vec<f32> {
+    let noise = Generator::new(waveform.len() as u64).randn(waveform.len());
+    waveform.iter().zip(noise).map(|(x, noise)| x + dither * noise).collect()
 }
 
 impl std::fmt::Debug for ConformerLogMel {

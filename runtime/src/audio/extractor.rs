@@ -1,5 +1,7 @@
 //! The feature extractor of a checkpoint (`AutoFeatureExtractor`).
 
+use std::ops::Range;
+
 use super::conformer_log_mel::ConformerLogMel;
 use super::granite_log_mel::GraniteLogMel;
 use super::log_filterbank::LogFilterbank;
@@ -28,7 +30,7 @@ enum Kind {
 }
 
 /// The classes that are read.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     Waveform::CLASS,
     Waveform::SPEECHT5,
     LogMel::CLASS,
@@ -37,6 +39,7 @@ const KNOWN: [&str; 10] = [
     SpeechFilterbank::SPEECH_TO_TEXT,
     SpeechFilterbank::SEAMLESS,
     ConformerLogMel::PARAKEET,
+    ConformerLogMel::COHERE,
     ConformerLogMel::LASR,
     GraniteLogMel::CLASS,
 ];
@@ -90,7 +93,7 @@ impl FeatureExtractor {
             SpeechFilterbank::SPEECH_TO_TEXT | SpeechFilterbank::SEAMLESS => {
                 Kind::SpeechFilterbank(SpeechFilterbank::new(&settings, class)?)
             }
-            ConformerLogMel::PARAKEET | ConformerLogMel::LASR => {
+            ConformerLogMel::PARAKEET | ConformerLogMel::COHERE | ConformerLogMel::LASR => {
                 Kind::ConformerLogMel(ConformerLogMel::new(&settings, class)?)
             }
             GraniteLogMel::CLASS => Kind::GraniteLogMel(GraniteLogMel::new(&settings)?),
@@ -113,6 +116,15 @@ impl FeatureExtractor {
             Kind::SpeechFilterbank(kind) => kind.sampling_rate,
             Kind::ConformerLogMel(kind) => kind.sampling_rate,
             Kind::GraniteLogMel(kind) => kind.sampling_rate,
+        }
+    }
+
+    /// The pieces that a long waveform is cut into, in samples, each of which is a waveform of its own; none where
+    /// it is short enough, or any length will do.
+    pub fn pieces(&self, waveform: &[f32]) -> Option<Vec<Range<usize>>> {
+        match &self.0 {
+            Kind::ConformerLogMel(kind) => kind.chunks.as_ref()?.cut(waveform),
+            _ => None,
         }
     }
 

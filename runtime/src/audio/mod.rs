@@ -24,6 +24,7 @@ mod log_filterbank;
 mod log_mel;
 mod mel;
 mod mel_fusion;
+mod quiet_chunks;
 mod resample;
 mod settings;
 mod speech_filterbank;

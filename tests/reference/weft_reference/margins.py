@@ -82,7 +82,8 @@ def margin(model: PreTrainedModel) -> Iterator[Margin]:
     """What the model's runs within it leave to chance."""
     seen = Margin()
     # What BLIP writes, its decoder generates.
-    model = getattr(model, "text_decoder", model)
+    decoder = getattr(model, "text_decoder", None)
+    model = decoder if hasattr(decoder, "generate") else model
 
     def look(_: Any, __: Any, output: Any) -> None:
         if isinstance(output, dict):

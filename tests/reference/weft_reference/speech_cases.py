@@ -23,6 +23,7 @@ from weft_reference.tasks import Call, record, task_json
 
 TASK = "automatic-speech-recognition"
 Prepare = Callable[[Any, Any, dict[str, Any]], Mapping[str, Any]]
+Decode = Callable[[Any, list[Any], Mapping[str, Any], dict[str, Any]], str]
 
 
 def plain(processor: Any, audio: Any, _: dict[str, Any]) -> Mapping[str, Any]:
@@ -30,9 +31,15 @@ def plain(processor: Any, audio: Any, _: dict[str, Any]) -> Mapping[str, Any]:
     return processor(audio, sampling_rate=processor.feature_extractor.sampling_rate, return_tensors="pt")
 
 
+def first(processor: Any, rows: list[Any], _: Mapping[str, Any], __: dict[str, Any]) -> str:
+    """The text of the first row."""
+    return processor.tokenizer.decode(rows[0], skip_special_tokens=True)
+
+
 @dataclass(frozen=True)
 class SpeechTaskCase:
-    """`prepare` makes the inputs of samples, and takes of `generate_kwargs` what is not for `generate`."""
+    """`prepare` makes the inputs of samples, and takes of `generate_kwargs` what is not for `generate`; `decode` makes a text of
+    what was generated of each row of inputs, of the processor's other results and of all options."""
 
     model: str
     model_class: str
@@ -42,6 +49,7 @@ class SpeechTaskCase:
     notes: str = ""
     generation: Mapping[str, Any] | None = None
     prepare: Prepare = plain
+    decode: Decode = first
     name: str = TASK
 
     @property
@@ -63,11 +71,16 @@ class SpeechTaskCase:
 
         def text(given: Any, parameters: dict[str, Any]) -> dict[str, str]:
             options = dict(parameters.get("generate_kwargs", {}))
-            inputs = dict(self.prepare(self.processor, samples(given, rate), options))
-            with torch.no_grad():
-                written = model.generate(**inputs, **options)
-            ids = getattr(written, "sequences", written)[0]
-            return {"text": self.processor.tokenizer.decode(ids, skip_special_tokens=True)}
+            made = dict(self.prepare(self.processor, samples(given, rate), options))
+            inputs = {name: value for name, value in made.items() if isinstance(value, torch.Tensor)}
+            others = {name: value for name, value in made.items() if name not in inputs}
+            rows = []
+            for row in range(len(next(iter(inputs.values())))):
+                with torch.no_grad():
+                    written = model.generate(**{name: x[row : row + 1] for name, x in inputs.items()}, **options)
+                rows.append(getattr(written, "sequences", written)[0])
+            asked = dict(parameters.get("generate_kwargs", {}))
+            return {"text": self.decode(self.processor, rows, others, asked)}
 
         def answer(given: Any, parameters: dict[str, Any]) -> Any:
             return [text(one, parameters) for one in given] if isinstance(given, list) else text(given, parameters)

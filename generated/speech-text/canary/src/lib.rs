@@ -7,6 +7,17 @@
 //! first tokens say the task (Puvvada et al., 2024, arXiv:2406.19674).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let listener = weft_canary::tasks::SpeechRecognition::open("nvidia/canary-1b-v2")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_canary::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -29,6 +40,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, DecoderConfig, EncoderConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -8,6 +8,17 @@
 //! Cohere Transcribe (Cohere, 2026).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let listener = weft_cohere_asr::tasks::SpeechRecognition::open("CohereLabs/cohere-transcribe-03-2026")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_cohere_asr::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -30,6 +41,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, EncoderConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -5,3 +5,17 @@
 //! What Cohere ASR checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Automatic speech recognition: the transcript of speech, with timestamps.
+///
+/// Takes checkpoints of `CohereAsrForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let listener = weft_cohere_asr::tasks::SpeechRecognition::open("CohereLabs/cohere-transcribe-03-2026")?.load()?;
+/// let speech = weft::audio::Audio::open("speech.flac")?;
+/// println!("{}", listener.run(&speech)?.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type SpeechRecognition = weft::tasks::SpeechRecognition<crate::Model>;

@@ -150,7 +150,7 @@ pub struct ForTextToSpeechOutput {
 
 weft::outputs!(ForTextToSpeechOutput { logits, encoder_last_hidden_state });
 
-/// `SeamlessM4TForSpeechToSpeech`: Speech to text with a cache (`SeamlessM4TForSpeechToText`).
+/// `SeamlessM4TForSpeechToSpeech`: The text of speech before it is spoken, with a cache (`SeamlessM4TForSpeechToSpeech`).
 pub type ForSpeechToSpeech = HeadModel<crate::Model, ForSpeechToSpeechOutput>;
 
 impl HeadOutput<crate::Model> for ForSpeechToSpeechOutput {

@@ -7,6 +7,17 @@
 //! decoder (Seamless Communication, 2023, arXiv:2308.11596). Speech that it makes of units is not made here.
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let listener = weft_seamless_m4t::tasks::SpeechRecognition::open("facebook/hf-seamless-m4t-medium")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_seamless_m4t::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -29,6 +40,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

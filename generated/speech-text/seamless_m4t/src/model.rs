@@ -6,7 +6,10 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
+use weft::{
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -25,7 +28,7 @@ pub enum Head {
     ForSpeechToText,
     /// `SeamlessM4TForTextToSpeech`: Text to text with a cache (`SeamlessM4TForTextToText`; `SeamlessM4TModel` given texts).
     ForTextToSpeech,
-    /// `SeamlessM4TForSpeechToSpeech`: Speech to text with a cache (`SeamlessM4TForSpeechToText`).
+    /// `SeamlessM4TForSpeechToSpeech`: The text of speech before it is spoken, with a cache (`SeamlessM4TForSpeechToSpeech`).
     ForSpeechToSpeech,
 }
 
@@ -92,6 +95,9 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::AutomaticSpeechRecognition, &[Head::ForSpeechToText]),
+    ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {

@@ -5,3 +5,17 @@
 //! What SeamlessM4T checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Automatic speech recognition: the transcript of speech, with timestamps.
+///
+/// Takes checkpoints of `SeamlessM4TForSpeechToText`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let listener = weft_seamless_m4t::tasks::SpeechRecognition::open("facebook/hf-seamless-m4t-medium")?.load()?;
+/// let speech = weft::audio::Audio::open("speech.flac")?;
+/// println!("{}", listener.run(&speech)?.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type SpeechRecognition = weft::tasks::SpeechRecognition<crate::Model>;

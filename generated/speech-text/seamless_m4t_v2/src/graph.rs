@@ -59,7 +59,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
             | GraphKind::Encoder
             | GraphKind::Decode
             | GraphKind::BeamDecode,
-        ) => seamless_m4t_speech_to_text(g, c, kind),
+        ) => seamless_m4t_speech_to_speech(g, c, kind),
         (_, kind) => Err(kind.absent(g)),
     }
 }
@@ -79,10 +79,25 @@ fn seamless_m4t_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Resu
     }
 }
 
-/// Speech to text (`SeamlessM4Tv2ForSpeechToText`), as classes that speak have it before they do.
+/// Speech to text (`SeamlessM4Tv2ForSpeechToText`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, output_frames, hidden_size]`.
 fn seamless_m4t_speech_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    for other in ["text_encoder", "t2u_model", "vocoder"] {
+        let other = g.scope(other);
+        g.unused_scope(&other);
+    }
+    let encoded = if kind.is_cached() { None } else { Some(speech_encoder(g, c)?) };
+    match logits(g, c, kind, encoded)? {
+        Some(logits) => g.output("logits", &logits),
+        None => Ok(()),
+    }
+}
+
+/// The text of speech before it is spoken (`SeamlessM4Tv2ForSpeechToSpeech`).
+///
+/// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, output_frames, hidden_size]`.
+fn seamless_m4t_speech_to_speech(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     for other in ["text_encoder", "t2u_model", "vocoder"] {
         let other = g.scope(other);
         g.unused_scope(&other);

@@ -151,7 +151,7 @@ pub struct ForTextToSpeechOutput {
 
 weft::outputs!(ForTextToSpeechOutput { logits, encoder_last_hidden_state });
 
-/// `SeamlessM4Tv2ForSpeechToSpeech`: Speech to text with a cache (`SeamlessM4TForSpeechToText`).
+/// `SeamlessM4Tv2ForSpeechToSpeech`: The text of speech before it is spoken, with a cache (`SeamlessM4TForSpeechToSpeech`).
 pub type ForSpeechToSpeech = HeadModel<crate::Model, ForSpeechToSpeechOutput>;
 
 impl HeadOutput<crate::Model> for ForSpeechToSpeechOutput {

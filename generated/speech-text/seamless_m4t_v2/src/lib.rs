@@ -8,6 +8,17 @@
 //! Communication, 2023, arXiv:2312.05187). Speech that it makes of units is not made here.
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let listener = weft_seamless_m4t_v2::tasks::SpeechRecognition::open("facebook/seamless-m4t-v2-large")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_seamless_m4t_v2::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -30,6 +41,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

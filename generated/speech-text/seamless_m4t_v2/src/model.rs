@@ -7,7 +7,10 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
+use weft::{
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -26,7 +29,7 @@ pub enum Head {
     ForSpeechToText,
     /// `SeamlessM4Tv2ForTextToSpeech`: Text to text with a cache (`SeamlessM4TForTextToText`; `SeamlessM4TModel` given texts).
     ForTextToSpeech,
-    /// `SeamlessM4Tv2ForSpeechToSpeech`: Speech to text with a cache (`SeamlessM4TForSpeechToText`).
+    /// `SeamlessM4Tv2ForSpeechToSpeech`: The text of speech before it is spoken, with a cache (`SeamlessM4TForSpeechToSpeech`).
     ForSpeechToSpeech,
 }
 
@@ -93,6 +96,9 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::AutomaticSpeechRecognition, &[Head::ForSpeechToText]),
+    ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {

@@ -6,3 +6,17 @@
 //! What SeamlessM4T v2 checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Automatic speech recognition: the transcript of speech, with timestamps.
+///
+/// Takes checkpoints of `SeamlessM4Tv2ForSpeechToText`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let listener = weft_seamless_m4t_v2::tasks::SpeechRecognition::open("facebook/seamless-m4t-v2-large")?.load()?;
+/// let speech = weft::audio::Audio::open("speech.flac")?;
+/// println!("{}", listener.run(&speech)?.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type SpeechRecognition = weft::tasks::SpeechRecognition<crate::Model>;

@@ -29,12 +29,18 @@ impl JsonPipeline for SpeechRecognition<DynModel> {
         };
         let inner = parameters.inner("generate_kwargs")?;
         let language = parameters.get("language")?.or(inner.get("language")?);
+        let target_language = parameters.get("target_language")?.or(inner.get("target_language")?);
+        // SeamlessM4T's name of it.
+        let older = parameters.get("tgt_lang")?.or(inner.get("tgt_lang")?);
+        let punctuation = parameters.get("punctuation")?.or(inner.get("punctuation")?);
         let task = parameters.get("task")?.or(inner.get("task")?);
         let options = SpeechOptions {
             chunk_length_s: parameters.get("chunk_length_s")?,
             stride_length_s: stride,
             timestamps,
             language,
+            target_language: target_language.or(older),
+            punctuation,
             task,
             return_language: parameters.get("return_language")?.unwrap_or(false),
             generation: parameters.generation()?.or(inner.generation()?),

@@ -6,6 +6,7 @@ mod alignment;
 mod chunks;
 mod ctc;
 mod languages;
+mod prompt;
 mod seq2seq;
 mod timestamps;
 mod tokens;
@@ -72,6 +73,10 @@ pub struct SpeechOptions {
     pub timestamps: Option<Timestamps>,
     /// The language that is spoken, by its name or code, where the model knows several; detected where not given.
     pub language: Option<String>,
+    /// The language to write, by its name or code, where the model translates; that which is spoken where not given.
+    pub target_language: Option<String>,
+    /// Whether there is punctuation, where the model writes both ways; true where not given.
+    pub punctuation: Option<bool>,
     /// `transcribe`, or `translate` for a translation into English, where the model knows both.
     pub task: Option<String>,
     /// Whether the parts of the text say their language.
@@ -190,7 +195,18 @@ impl<A: AnyModel> SpeechRecognition<A> {
         let extract = ExtractOptions { attention_mask: Some(true), ..ExtractOptions::default() };
         let text = match &self.kind {
             Kind::Written(written) => {
-                written.transcribe(&self.audio.model, self.audio.inputs(samples, &extract)?, options)?
+                let write = |samples| {
+                    let inputs = self.audio.inputs(samples, &extract)?;
+                    written.transcribe(&self.audio.model, inputs, options)
+                };
+                match self.audio.extractor.pieces(samples) {
+                    None => write(samples)?,
+                    Some(pieces) => {
+                        let texts: Result<Vec<_>> =
+                            pieces.into_iter().map(|piece| write(&samples[piece])).collect();
+                        prompt::joined(&texts?, written.prompt.separator(options)?)
+                    }
+                }
             }
             Kind::FrameTokens(tokens) => tokens.text(&self.frames(samples)?)?,
             Kind::Ctc { .. } | Kind::Seq2Seq(_) => String::new(),

@@ -4,6 +4,7 @@
 //! Reference: `AutomaticSpeechRecognitionPipeline`.
 
 use super::SpeechOptions;
+use super::prompt::DecoderPrompt;
 use crate::any_model::AnyModel;
 use crate::generation::{Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::hub::Checkpoint;
@@ -16,6 +17,7 @@ use crate::{Error, Result, Values};
 pub(super) struct Written {
     tokenizer: Tokenizer,
     generation: GenerationConfig,
+    pub(super) prompt: DecoderPrompt,
     /// Whether texts are written in upper case (`do_upper_case`).
     upper: bool,
 }
@@ -25,7 +27,9 @@ impl Written {
         let generation = GenerationConfig::from_checkpoint(checkpoint)?;
         let settings = checkpoint.json("tokenizer_config.json")?.unwrap_or_default();
         let upper = settings["do_upper_case"].as_bool().unwrap_or(false);
-        Ok(Self { tokenizer: Tokenizer::from_checkpoint(checkpoint)?, generation, upper })
+        let tokenizer = Tokenizer::from_checkpoint(checkpoint)?;
+        let prompt = DecoderPrompt::read(checkpoint, &tokenizer)?;
+        Ok(Self { tokenizer, generation, prompt, upper })
     }
 
     /// The text of the encoder's inputs.
@@ -45,7 +49,7 @@ impl Written {
                 "take the token from the published configuration",
             ));
         };
-        let prompt = Prompt::new(&[vec![start]], None)?;
+        let prompt = Prompt::new(&[self.prompt.tokens(&self.tokenizer, options, start)?], None)?;
         let mut decoder = ModelDecoder::encoder_decoder(model, inputs)?;
         let generation =
             Generation::new(&prompt, &config).tokenizer(&self.tokenizer).positions(model.limit("sequence"));

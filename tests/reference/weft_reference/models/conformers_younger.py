@@ -9,7 +9,7 @@ from typing import Any
 
 import transformers
 
-from weft_reference import stores
+from weft_reference import speech_prompts, stores
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import text_batch
 from weft_reference.models.conformers import PARAKEET, PIECES, spectrograms, words
@@ -86,6 +86,9 @@ def granite(name: str, notes: str, inputs: Inputs, tied: bool = True, **changes:
 def goldens() -> Iterator[Case | SpeechTaskCase]:
     yield from cases()
     yield recognition()
+    encoder = PARAKEET | {"scale_input": False}
+    yield speech_prompts.cohere(encoder, DECODER)
+    yield speech_prompts.canary(encoder, DECODER | {"hidden_size": 24, "head_dim": 6})
 
 
 def cases() -> Iterator[Case]:

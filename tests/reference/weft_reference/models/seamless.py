@@ -10,10 +10,11 @@ from typing import Any
 
 import transformers
 
-from weft_reference import stores
+from weft_reference import speech_prompts, stores
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import text_batch
 from weft_reference.models.conformers import spectrograms
+from weft_reference.speech_cases import SpeechTaskCase
 
 MODELS = ("seamless_m4t", "seamless_m4t_v2")
 SMALL: dict[str, Any] = {
@@ -76,7 +77,13 @@ def case(model: str, name: str, head: str, notes: str, inputs: Inputs, **changes
     return Case(f"{model}/{name}", f"{prefix}{head}", config, inputs, notes, attention=attention)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | SpeechTaskCase]:
+    yield from cases()
+    yield speech_prompts.seamless("seamless_m4t", "SeamlessM4T", SMALL)
+    yield speech_prompts.seamless("seamless_m4t_v2", "SeamlessM4Tv2", SMALL | NEWER)
+
+
+def cases() -> Iterator[Case]:
     for model in MODELS:
         made = partial(case, model)
         text = texts("text", prefix="", lengths=(9, 6)) | texts("written")

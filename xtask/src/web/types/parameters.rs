@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 /// Parameters that are read as JSON of several forms. `out`, a file to be written, is none of a page's.
-const GIVEN: [(&str, &str); 21] = [
+const GIVEN: [(&str, &str); 24] = [
     ("targets", "string | string[]"),
     ("candidate_labels", "string | string[]"),
     ("tools", "Record<string, unknown>[]"),
@@ -26,6 +26,9 @@ const GIVEN: [(&str, &str); 21] = [
     ("return_timestamps", "boolean | 'char' | 'word'"),
     ("stride_length_s", "number | [number, number]"),
     ("language", "string"),
+    ("target_language", "string"),
+    ("tgt_lang", "string"),
+    ("punctuation", "boolean"),
     ("task", "'transcribe' | 'translate'"),
     ("return_language", "boolean"),
     ("return_full_text", "boolean"),
