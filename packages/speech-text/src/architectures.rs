@@ -41,6 +41,10 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::musicflamingo::Model>(),
     #[cfg(feature = "parakeet_ctc")]
     DynArchitecture::of::<crate::parakeet_ctc::Model>(),
+    #[cfg(feature = "parakeet_rnnt")]
+    DynArchitecture::of::<crate::parakeet_rnnt::Model>(),
+    #[cfg(feature = "parakeet_tdt")]
+    DynArchitecture::of::<crate::parakeet_tdt::Model>(),
     #[cfg(feature = "qwen2_audio")]
     DynArchitecture::of::<crate::qwen2_audio::Model>(),
     #[cfg(feature = "qwen3_asr")]

@@ -41,6 +41,10 @@ pub use weft_moss_transcribe_diarize as moss_transcribe_diarize;
 pub use weft_musicflamingo as musicflamingo;
 #[cfg(feature = "parakeet_ctc")]
 pub use weft_parakeet_ctc as parakeet_ctc;
+#[cfg(feature = "parakeet_rnnt")]
+pub use weft_parakeet_rnnt as parakeet_rnnt;
+#[cfg(feature = "parakeet_tdt")]
+pub use weft_parakeet_tdt as parakeet_tdt;
 #[cfg(feature = "qwen2_audio")]
 pub use weft_qwen2_audio as qwen2_audio;
 #[cfg(feature = "qwen3_asr")]

@@ -24,6 +24,8 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "moss_transcribe_diarize", category: "speech-text", model_types: &["moss_transcribe_diarize"] },
     KnownModel { name: "musicflamingo", category: "speech-text", model_types: &["musicflamingo"] },
     KnownModel { name: "parakeet_ctc", category: "speech-text", model_types: &["parakeet_ctc"] },
+    KnownModel { name: "parakeet_rnnt", category: "speech-text", model_types: &["parakeet_rnnt"] },
+    KnownModel { name: "parakeet_tdt", category: "speech-text", model_types: &["parakeet_tdt"] },
     KnownModel { name: "qwen2_audio", category: "speech-text", model_types: &["qwen2_audio"] },
     KnownModel { name: "qwen3_asr", category: "speech-text", model_types: &["qwen3_asr"] },
     KnownModel { name: "seamless_m4t", category: "speech-text", model_types: &["seamless_m4t"] },
