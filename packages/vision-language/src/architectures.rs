@@ -43,6 +43,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::colqwen2::Model>(),
     #[cfg(feature = "cosmos3_edge")]
     DynArchitecture::of::<crate::cosmos3_edge::Model>(),
+    #[cfg(feature = "deepseek_ocr2")]
+    DynArchitecture::of::<crate::deepseek_ocr2::Model>(),
     #[cfg(feature = "deepseek_vl")]
     DynArchitecture::of::<crate::deepseek_vl::Model>(),
     #[cfg(feature = "deepseek_vl_hybrid")]

@@ -43,6 +43,8 @@ pub use weft_colpali as colpali;
 pub use weft_colqwen2 as colqwen2;
 #[cfg(feature = "cosmos3_edge")]
 pub use weft_cosmos3_edge as cosmos3_edge;
+#[cfg(feature = "deepseek_ocr2")]
+pub use weft_deepseek_ocr2 as deepseek_ocr2;
 #[cfg(feature = "deepseek_vl")]
 pub use weft_deepseek_vl as deepseek_vl;
 #[cfg(feature = "deepseek_vl_hybrid")]

@@ -22,6 +22,11 @@ pub(super) fn weights(from: usize, to: usize, filter: Filter) -> Array2<f32> {
     Array2::from_shape_fn((to, from), |(place, other)| (weights[(place, other)] / sums[place]) as f32)
 }
 
+/// How much each of `from` positions counts for each of `to`, one after the other: `to · from` of them (`interpolate` with `antialias`).
+pub fn antialiased_shares(from: usize, to: usize, filter: Filter) -> Vec<f32> {
+    weights(from, to, filter).into_iter().collect()
+}
+
 /// Resamples an image along one axis.
 pub(super) fn resampled(plane: &Array3<f32>, axis: usize, length: usize, filter: Filter) -> Array3<f32> {
     let axis = Axis(axis);

@@ -28,6 +28,7 @@ mod jpeg;
 mod keypoints;
 mod latent_grids;
 mod layout;
+mod local_views;
 mod mask;
 mod merge_sizes;
 mod mrope;
@@ -72,10 +73,13 @@ pub use grids::{
     patch_rows, patch_windows,
 };
 pub use interpolate::{Interpolated, Interpolation};
-pub use interpolation::{grid_interpolation_weights, interpolation_weights, patch_interpolation_weights};
+pub use interpolation::{
+    antialiased_shares, grid_interpolation_weights, interpolation_weights, patch_interpolation_weights,
+};
 pub use keypoints::KeypointSelection;
 pub use latent_grids::{centred_position_ids, first_image_tokens};
 pub use layout::Layout;
+pub use local_views::{blank_crop, local_view_rows};
 pub use mask::Mask;
 pub use merge_sizes::{middle_patches, sized_patch_frames, sized_patch_position_ids};
 pub use mrope::{

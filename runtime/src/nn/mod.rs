@@ -104,7 +104,7 @@ pub use convolution::{
     learnable_affine, squeeze_excite, weight_norm, weight_norm_by_channel, weight_norm_by_hook,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
-pub use decomposed_rel_pos::decomposed_rel_pos;
+pub use decomposed_rel_pos::{decomposed_rel_pos, interpolated_rel_pos};
 pub use deformable_attention::{
     DeformableAttention, gather_rows, inverse_sigmoid, reference_points, refine_boxes,
 };

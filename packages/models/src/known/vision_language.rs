@@ -25,6 +25,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "colpali", category: "vision-language", model_types: &["colpali"] },
     KnownModel { name: "colqwen2", category: "vision-language", model_types: &["colqwen2"] },
     KnownModel { name: "cosmos3_edge", category: "vision-language", model_types: &["cosmos3_edge"] },
+    KnownModel { name: "deepseek_ocr2", category: "vision-language", model_types: &["deepseek_ocr2"] },
     KnownModel { name: "deepseek_vl", category: "vision-language", model_types: &["deepseek_vl"] },
     KnownModel { name: "deepseek_vl_hybrid", category: "vision-language", model_types: &["deepseek_vl_hybrid"] },
     KnownModel { name: "exaone4_5", category: "vision-language", model_types: &["exaone4_5"] },

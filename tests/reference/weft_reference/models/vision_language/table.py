@@ -14,6 +14,7 @@ from weft_reference.models.vision_language.family import SIGLIP, Changes, Family
 from weft_reference.models.vision_language.fastvit import FASTVIT
 from weft_reference.models.vision_language.hunyuan import HUNYUAN
 from weft_reference.models.vision_language.kimi import KIMI
+from weft_reference.models.vision_language.local_views import LOCAL_VIEWS
 from weft_reference.models.vision_language.merged import MERGED
 from weft_reference.models.vision_language.native import NATIVE
 from weft_reference.models.vision_language.nested import NESTED
@@ -282,5 +283,5 @@ TILED = (
 
 FAMILIES = (
     *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS),
-    *(FASTVIT + HUNYUAN + KIMI + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS),
+    *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS),
 )
