@@ -11,6 +11,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::instructblipvideo::Model>(),
     #[cfg(feature = "llava_next_video")]
     DynArchitecture::of::<crate::llava_next_video::Model>(),
+    #[cfg(feature = "sam2_video")]
+    DynArchitecture::of::<crate::sam2_video::Model>(),
     #[cfg(feature = "timesformer")]
     DynArchitecture::of::<crate::timesformer::Model>(),
     #[cfg(feature = "tvp")]

@@ -11,6 +11,8 @@ pub use architectures::ARCHITECTURES;
 pub use weft_instructblipvideo as instructblipvideo;
 #[cfg(feature = "llava_next_video")]
 pub use weft_llava_next_video as llava_next_video;
+#[cfg(feature = "sam2_video")]
+pub use weft_sam2_video as sam2_video;
 #[cfg(feature = "timesformer")]
 pub use weft_timesformer as timesformer;
 #[cfg(feature = "tvp")]

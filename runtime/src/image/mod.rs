@@ -97,8 +97,8 @@ pub use padded::{
 pub use position_squares::{placed_patches, position_squares};
 pub use processor::ImageProcessor;
 pub use prompts::{
-    NO_POINT, NO_PROMPT, prompt_boxes, prompt_labels, prompt_masks, prompt_or_no_point_labels, prompt_points,
-    text_queries, text_starts,
+    NO_POINT, NO_PROMPT, no_memory, no_memory_offsets, no_pointer_offsets, prompt_boxes, prompt_labels,
+    prompt_masks, prompt_or_no_point_labels, prompt_points, text_queries, text_starts,
 };
 pub use radio_patches::RadioPatches;
 pub use read::MAX_PIXELS;

@@ -69,6 +69,44 @@ pub fn prompt_masks(values: &Values, edge: usize) -> Result<Value> {
     Ok(Value::F32(ArrayD::from_elem(vec![batch(values)?, 1, edge, edge], NO_PROMPT)))
 }
 
+/// Memory of an object, where not given: zeros of one frame or pointer, `[batch, 1, …]`, whose offset says that it is none.
+///
+/// # Errors
+/// When there are no images.
+pub fn no_memory(values: &Values, shape: &[usize]) -> Result<Value> {
+    Ok(Value::F32(ArrayD::zeros([&[batch(values)?, 1], shape].concat())))
+}
+
+/// `memory_offsets` `[batch, frames]`, where not given: -1, for the one of [`no_memory`].
+///
+/// # Errors
+/// When `maskmem_features` are given without them.
+pub fn no_memory_offsets(values: &Values) -> Result<Value> {
+    absent(values, "maskmem_features", "memory_offsets")?;
+    Ok(Value::I64(ArrayD::from_elem(vec![batch(values)?, 1], -1)))
+}
+
+/// `pointer_offsets` `[batch, pointers]`, where not given: -1, for the one of [`no_memory`].
+///
+/// # Errors
+/// When `object_pointers` are given without them.
+pub fn no_pointer_offsets(values: &Values) -> Result<Value> {
+    absent(values, "object_pointers", "pointer_offsets")?;
+    Ok(Value::F32(ArrayD::from_elem(vec![batch(values)?, 1], -1.0)))
+}
+
+/// Refuses memory that is other than zeros of one frame or pointer, since its offsets are not given.
+fn absent(values: &Values, memory: &str, offsets: &str) -> Result<()> {
+    let given = values.get(memory).map(|given| given.f32(memory)).transpose()?;
+    let none = given.is_none_or(|given| given.shape()[1] == 1 && given.iter().all(|value| *value == 0.0));
+    match none {
+        true => Ok(()),
+        false => {
+            Err(Error::input(offsets, format!("is not given, but `{memory}` is"), "give both, or neither"))
+        }
+    }
+}
+
 /// The rows of each image's texts, `[images, queries]`: of `input_ids` `[images * queries, sequence]` the first are those of the first
 /// of `pixel_values` (`OwlViTForObjectDetection`).
 ///

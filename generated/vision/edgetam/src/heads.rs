@@ -15,7 +15,7 @@ use crate::Head;
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, image_size, image_size]`
     pub pixel_values: Array4<f32>,
-    /// Of each point: 1 on the object, 0 beside it, -1 no point, -10 padding; 1 if not given, and one -1 without points and boxes. `[batch, prompts, points]`
+    /// Of each point: 1 on the object, 0 beside it, 2 and 3 corners of a box, -1 no point, -10 padding; 1 if not given, and one -1 without points and boxes. `[batch, prompts, points]`
     pub input_labels: Option<Array3<i64>>,
     /// Points of each prompt, across and down, pixels of the processed image. `[batch, prompts, points, 2]`
     pub input_points: Option<Array4<f32>>,

@@ -146,9 +146,9 @@ fn prompts(g: &mut Graph, c: &Config, w: &Scope) -> Result<Prompts> {
     let embedded = g.select(&none, &no_point, &embedded)?;
     let zero = g.scalar(0.0);
     let mut embedded = g.select(&padding, &zero, &embedded)?;
-    for (is, kind) in [(background, &kinds[0]), (object, &kinds[1])] {
+    for (is, kind) in [background, object, is(g, 2)?, is(g, 3)?].iter().zip(&kinds) {
         let with = g.add(&embedded, kind)?;
-        embedded = g.select(&is, &with, &embedded)?;
+        embedded = g.select(is, &with, &embedded)?;
     }
     let (absent, nothing) = (g.integer(NO_POINT), g.scalar(NO_PROMPT));
     let given = g.binary(Binary::Greater, &labels, &absent)?;

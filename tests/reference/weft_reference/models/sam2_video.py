@@ -1,0 +1,153 @@
+"""SAM 2 on videos: an object in a frame, of its memory of earlier frames and what points, boxes and masks say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+import transformers
+from transformers import PreTrainedConfig
+from transformers.models.sam2_video import modeling_sam2_video
+from transformers.utils import ModelOutput
+
+from weft_reference import stores
+from weft_reference.cases import Case, Inputs, Store
+from weft_reference.inputs import floats
+from weft_reference.models.promptable import boxes, points
+from weft_reference.models.sam2 import encoder, hiera
+
+MODELS = ("sam2_video",)
+SIZE, SIDE, WIDTH, MEMORY = 96, 6, 128, 64
+FRAME = 40
+Session = modeling_sam2_video.Sam2VideoInferenceSession
+
+
+def config(decoder: dict[str, Any] | None = None, width: int = WIDTH, **changes: Any) -> PreTrainedConfig:
+    """Frames of six by six places; pointers of two tokens, since memory is always 64 wide."""
+    maps = {"backbone_feature_sizes": [[24, 24], [12, 12], [6, 6]], "fpn_hidden_size": width}
+    prompts = {"hidden_size": width, "image_size": SIZE, "patch_size": 16, "mask_input_channels": 8}
+    masks = {"hidden_size": width, "mlp_dim": 32, "num_attention_heads": 2, "iou_head_hidden_dim": 12}
+    attention = {"hidden_size": width, "num_layers": 2, "feed_forward_hidden_size": 24, "rope_feat_sizes": [SIDE, SIDE]}
+    memory = {"num_maskmem": 4, "memory_fuser_intermediate_dim": 24, "memory_fuser_layer_scale_init_value": 0.5}
+    memory |= {"mask_downsampler_embed_dim": width, "memory_fuser_embed_dim": width, "memory_encoder_hidden_size": width}
+    return transformers.Sam2VideoConfig(
+        vision_config=encoder(hiera(), **maps),
+        prompt_encoder_config=prompts,
+        mask_decoder_config=masks | (decoder or {}),
+        image_size=SIZE,
+        **({f"memory_attention_{name}": value for name, value in attention.items()} | memory | changes),
+    )
+
+
+def memory(frames: int = 3, pointers: int = 2) -> Inputs:
+    """Of two objects: frames, of which the second object has one less, and pointers of such frames."""
+    offsets = np.array([[0, 3, 1], [0, 2, -1]], np.int64)[:, :frames]
+    places = np.array([[1.0, 0.2], [0.6, -1.0]], np.float32)[:, :pointers]
+    return {
+        "maskmem_features": floats("memory", (2, frames, MEMORY, SIDE, SIDE), -1.0, 1.0),
+        "memory_offsets": offsets,
+        "object_pointers": floats("pointers", (2, pointers, WIDTH), -1.0, 1.0),
+        "pointer_offsets": places,
+    }
+
+
+def step(model: Any, return_dict: bool = True, **given: torch.Tensor) -> ModelOutput:
+    """One frame of each object, by the reference's own methods; what its session would pick of memory is given."""
+    rows = [{name: value[row : row + 1] for name, value in given.items()} for row in range(len(given["pixel_values"]))]
+    found = [one(model, row) for row in rows]
+    return ModelOutput({name: torch.cat([row[name] for row in found]) for name in found[0]})
+
+
+def one(model: Any, row: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    session = Session(video=row["pixel_values"], dtype=torch.float32)
+    session.processed_frames = {FRAME: session.processed_frames[0]}
+    session.obj_id_to_idx(1)
+    offsets = row["memory_offsets"][0].tolist() if "memory_offsets" in row else []
+    frames = [(offset, remembered(model, row["maskmem_features"][:, index])) for index, offset in enumerate(offsets) if offset >= 0]
+    places = row["pointer_offsets"][0].tolist() if "pointer_offsets" in row else []
+    pointers = [(place, row["object_pointers"][:, index : index + 1]) for index, place in enumerate(places) if place >= 0]
+    chosen = ([place for place, _ in pointers], [pointer for _, pointer in pointers], 2)
+    target, prompts = row.get("mask_inputs"), prompted(row)
+    with (
+        mock.patch.object(model, "_gather_memory_frame_outputs", lambda *_, **__: frames),
+        mock.patch.object(model, "_get_object_pointers", lambda *_, **__: chosen),
+        mock.patch.object(model, "_use_multimask", lambda *_: bool(row.get("multimask_output", torch.ones(1))[0])),
+    ):
+        found = model._run_single_frame_inference(
+            session,
+            frame_idx=FRAME,
+            obj_idx=0,
+            batch_size=1,
+            is_init_cond_frame=not frames,
+            point_inputs=prompts,
+            mask_inputs=target,
+            reverse=False,
+            prev_sam_mask_logits=row.get("input_masks"),
+        )
+    with mock.patch.object(torch.Tensor, "to", whole(torch.Tensor.to)):
+        features, _ = model._encode_new_memory(
+            model._prepare_vision_features(session, FRAME, 1)[0][-1],
+            found["high_res_masks"],
+            found["object_score_logits"],
+            bool(row.get("is_mask_from_pts", torch.zeros(1))[0]),
+        )
+    features = features.permute(1, 2, 0).reshape(1, MEMORY, SIDE, SIDE)
+    outputs = {name: found[name] for name in ("pred_masks", "object_score_logits")}
+    return outputs | {"object_pointer": found["object_pointer"].flatten(1), "maskmem_features": features}
+
+
+def whole(to: Any) -> Any:
+    """Memory in single precision: what the session keeps of it is rounded to bfloat16."""
+    return lambda tensor, *arguments, **named: tensor if torch.bfloat16 in arguments else to(tensor, *arguments, **named)
+
+
+def remembered(model: Any, features: torch.Tensor) -> dict[str, torch.Tensor]:
+    positions = model.memory_encoder.position_encoding(features.shape, features.device, features.dtype)
+    return {"maskmem_features": features.flatten(2).permute(2, 0, 1), "maskmem_pos_enc": positions.flatten(2).permute(2, 0, 1)}
+
+
+def prompted(row: dict[str, torch.Tensor]) -> dict[str, torch.Tensor] | None:
+    """Points of an object; the corners of a box are points, too, as the reference's processor gives them."""
+    if "input_points" not in row:
+        return None
+    return {"point_coords": row["input_points"], "point_labels": row["input_labels"]}
+
+
+@contextmanager
+def of_tensors() -> Iterator[None]:
+    with mock.patch.object(transformers.Sam2VideoModel, "forward", step):
+        yield
+
+
+def goldens() -> Iterator[Case]:
+    def one(name: str, notes: str, given: Inputs, store: Store | None = None, **changes: Any) -> Case:
+        frames = {"pixel_values": floats("pixels", (2, 3, SIZE, SIZE), -2.0, 2.0)}
+        return Case(f"sam2_video/{name}", "Sam2VideoModel", config(**changes), {**frames, **given}, notes, store, within=of_tensors)
+
+    def flags(multimask: int, prompted: int) -> Inputs:
+        return {"multimask_output": np.full(2, multimask, np.int64), "is_mask_from_pts": np.full(2, prompted, np.int64)}
+
+    prompts = {"input_points": points(SIZE)["input_points"][:, :1], "input_labels": np.array([[[1, 0]], [[1, -10]]], np.int64)}
+    corners = boxes(SIZE)["input_boxes"][:, :1].reshape(2, 1, 2, 2)
+    box = {"input_points": corners, "input_labels": np.array([[[2, 3]], [[2, 3]]], np.int64)}
+    mask = {"mask_inputs": (floats("mask", (2, 1, SIZE, SIZE), -1.0, 1.0) > 0.2).astype(np.float32)}
+    mask["mask_inputs"][1] = 0.0
+    logits = {"input_masks": floats("logits", (2, 1, 24, 24), -8.0, 8.0)}
+    yield one("points", "The first frame of objects, by points.", {**prompts, **flags(1, 1)})
+    yield one("box", "The first frame of objects, by corners of boxes; one mask.", {**box, **flags(0, 1)})
+    yield one("mask", "The first frame of objects, by masks, of which one is empty.", {**mask, **flags(1, 1)})
+    yield one("memory", "A frame without prompts, of three and two frames' memory, two pointers and one.", {**memory(), **flags(1, 0)})
+    yield one("correction", "Points on a frame with memory; logits of masks.", {**memory(), **prompts, **logits, **flags(0, 1)})
+    steady = {"dynamic_multimask_via_stability": False, "num_multimask_outputs": 2}
+    other = {"memory_attention_num_attention_heads": 2, "memory_attention_downsample_rate": 2, "mask_downsampler_stride": 4}
+    other |= {"mask_downsampler_kernel_size": 7, "mask_downsampler_padding": 3, "memory_fuser_num_layers": 1, "num_maskmem": 5}
+    other |= {"memory_fuser_kernel_size": 5, "memory_fuser_padding": 2, "sigmoid_scale_for_mem_enc": 15.0, "sigmoid_bias_for_mem_enc": -5.0}
+    other |= {"enable_occlusion_spatial_embedding": False, "enable_temporal_pos_encoding_for_object_pointers": False}
+    other |= {"memory_attention_feed_forward_hidden_act": "gelu", "memory_fuser_hidden_act": "relu", "mask_downsampler_hidden_act": "relu"}
+    yield one("other-memory", "Heads half as wide; strides of 4; no embeddings of time or occlusion.", {**memory(), **flags(0, 0)}, decoder=steady, **other)
+    yield one("one-frame", "Memory of one frame.", {**memory(1, 1), **flags(1, 0)})
+    yield one("file", "model.safetensors as save_pretrained writes it.", {**prompts, **flags(1, 1)}, stores.whole, width=MEMORY)
