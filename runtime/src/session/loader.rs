@@ -187,7 +187,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// CPU, weights stored in 16 bits that linear layers and embeddings read stay so in any case, and those of large
     /// convolutions unless this is `false`: they are widened as they are used, which is exact, in optimized builds; others
     /// convert them. A convolutional network opens in a third of the time then and in a tenth of the memory, and runs up to
-    /// 1.4 times as long; `false` has its weights converted.
+    /// 1.6 times as long; `false` has its weights converted.
     #[must_use]
     pub fn map_weights(mut self, map: bool) -> Self {
         self.options.map_weights = Some(map);

@@ -33,7 +33,7 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let graph = model.graph.as_mut()?;
     let single = in_bf16 || stay == Stay::All;
     let linear = own_linear(graph, single, in_bf16);
-    let convolutions = stay != Stay::Linear && convolutions::own_convolutions(graph, single);
+    let convolutions = stay != Stay::Linear && convolutions::own_convolutions(graph, stay == Stay::All);
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);

@@ -7,9 +7,6 @@ use std::ops::Range;
 /// How much of the depth is multiplied at a time: a panel of it and the rows of a tile are in the first cache.
 pub(super) const WIDE: usize = 256;
 
-/// Rows of weights in a tile: with two registers of columns, or four where there are 32, sums and what they are made of fit.
-const ROWS: usize = 6;
-
 /// The products of rows of weights `[rows, WIDE]` and of a panel `[taken, columns]`, for these columns of the rows of the
 /// result.
 pub(super) type Products = fn(weights: &[f32], panel: &[f32], columns: Range<usize>, rows: &mut [&mut [f32]]);
@@ -40,7 +37,7 @@ pub(super) fn kernel() -> Kernel {
     if std::arch::is_x86_feature_detected!("avx512f") {
         return Kernel {
             lanes: 16,
-            columns: 64,
+            columns: 32,
             products: x86::avx512::<false>,
             add_products: x86::avx512::<true>,
         };
@@ -63,7 +60,9 @@ pub(super) const PORTABLE: Kernel =
 trait Lanes: Copy {
     const LANES: usize;
     /// Registers of columns in a panel.
-    const REGISTERS: usize;
+    const REGISTERS: usize = 2;
+    /// Rows of weights in a tile: 6, or 12 where there are 32 registers, so that sums and what they are made of fit.
+    const ROWS: usize;
 
     /// # Safety
     /// The processor must have the register's instructions.
@@ -97,16 +96,23 @@ unsafe fn products<V: Lanes, const ADD: bool>(
     columns: Range<usize>,
     rows: &mut [&mut [f32]],
 ) {
-    for (weights, rows) in weights.chunks(ROWS * WIDE).zip(rows.chunks_mut(ROWS)) {
-        // SAFETY: the caller's.
-        unsafe {
-            match rows.len() {
-                1 => of_rows::<V, ADD, 1>(weights, panel, &columns, rows),
-                2 => of_rows::<V, ADD, 2>(weights, panel, &columns, rows),
-                3 => of_rows::<V, ADD, 3>(weights, panel, &columns, rows),
-                4 => of_rows::<V, ADD, 4>(weights, panel, &columns, rows),
-                5 => of_rows::<V, ADD, 5>(weights, panel, &columns, rows),
-                _ => of_rows::<V, ADD, 6>(weights, panel, &columns, rows),
+    for (weights, rows) in weights.chunks(V::ROWS * WIDE).zip(rows.chunks_mut(V::ROWS)) {
+        if rows.len() == 12 {
+            // SAFETY: the caller's.
+            unsafe { of_rows::<V, ADD, 12>(weights, panel, &columns, rows) }
+            continue;
+        }
+        for (weights, rows) in weights.chunks(6 * WIDE).zip(rows.chunks_mut(6)) {
+            // SAFETY: the caller's.
+            unsafe {
+                match rows.len() {
+                    1 => of_rows::<V, ADD, 1>(weights, panel, &columns, rows),
+                    2 => of_rows::<V, ADD, 2>(weights, panel, &columns, rows),
+                    3 => of_rows::<V, ADD, 3>(weights, panel, &columns, rows),
+                    4 => of_rows::<V, ADD, 4>(weights, panel, &columns, rows),
+                    5 => of_rows::<V, ADD, 5>(weights, panel, &columns, rows),
+                    _ => of_rows::<V, ADD, 6>(weights, panel, &columns, rows),
+                }
             }
         }
     }
@@ -125,9 +131,7 @@ unsafe fn of_rows<V: Lanes, const ADD: bool, const R: usize>(
     unsafe {
         match columns.len().div_ceil(V::LANES) {
             1 => tile::<V, ADD, R, 1>(weights, panel, columns, rows),
-            2 => tile::<V, ADD, R, 2>(weights, panel, columns, rows),
-            3 => tile::<V, ADD, R, 3>(weights, panel, columns, rows),
-            _ => tile::<V, ADD, R, 4>(weights, panel, columns, rows),
+            _ => tile::<V, ADD, R, 2>(weights, panel, columns, rows),
         }
     }
 }
@@ -183,7 +187,7 @@ unsafe fn tile<V: Lanes, const ADD: bool, const R: usize, const C: usize>(
 
 impl Lanes for [f32; 4] {
     const LANES: usize = 4;
-    const REGISTERS: usize = 2;
+    const ROWS: usize = 6;
 
     #[inline(always)]
     unsafe fn splat(number: f32) -> Self {

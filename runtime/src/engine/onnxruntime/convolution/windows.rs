@@ -208,7 +208,7 @@ impl<'a> Windows<'a> {
             match kernel.columns {
                 8 => self.panel::<8>(group, columns.image, &starts, &mut panel),
                 16 => self.panel::<16>(group, columns.image, &starts, &mut panel),
-                _ => self.panel::<64>(group, columns.image, &starts, &mut panel),
+                _ => self.panel::<32>(group, columns.image, &starts, &mut panel),
             }
         })?;
         let rest = sized(&mut laid.rest, chunk.rest.len() * depth);

@@ -10,10 +10,10 @@ use super::{Lanes, products};
 
 /// A register, and the kernel compiled for processors that have it.
 macro_rules! register {
-    ($kernel:ident, $features:literal, $register:ty, $registers:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $add_product:ident) => {
+    ($kernel:ident, $features:literal, $register:ty, $rows:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $add_product:ident) => {
         impl Lanes for $register {
             const LANES: usize = size_of::<$register>() / 4;
-            const REGISTERS: usize = $registers;
+            const ROWS: usize = $rows;
 
             #[inline(always)]
             unsafe fn splat(number: f32) -> Self {
@@ -72,7 +72,7 @@ register!(
     avx2,
     "avx2,fma",
     __m256,
-    2,
+    6,
     _mm256_set1_ps,
     _mm256_loadu_ps,
     _mm256_storeu_ps,
@@ -83,7 +83,7 @@ register!(
     avx512,
     "avx512f",
     __m512,
-    4,
+    12,
     _mm512_set1_ps,
     _mm512_loadu_ps,
     _mm512_storeu_ps,
