@@ -3,6 +3,7 @@
     python tests/peers/llama_cpp.py DIR --library libllama.so --generate N [--threads 2] [--file model-bf16.gguf]
 
 DIR holds `model.gguf`, which is float32, and `inputs.safetensors`, as `checkpoints.py` writes them. Serves as `serving.py` says.
+With `--quantize` it makes FILE (`model-q4_0.gguf`, `-q4_k_m`, `-q8_0`) of `model.gguf` instead.
 
 Parameters are passed by value in structures that grow from release to release. Only their defaults are used, in
 memory that is larger than any of them; what is set is the first field, `n_ctx`, and threads by a function of their own.
@@ -23,6 +24,14 @@ from serving import arguments, say, serve, steps
 
 class Parameters(ctypes.Structure):
     _fields_ = [("first", ctypes.c_uint32), ("rest", ctypes.c_uint32 * 255)]
+
+
+class Quantizing(ctypes.Structure):
+    _fields_ = [("threads", ctypes.c_int32), ("type", ctypes.c_int32), ("rest", ctypes.c_uint32 * 254)]
+
+
+# `llama_ftype` by the name of the file.
+TYPES = {"q4_0": 2, "q8_0": 7, "q4_k_m": 15}
 
 
 class Batch(ctypes.Structure):
@@ -60,21 +69,39 @@ def declare(library: ctypes.CDLL) -> None:
         "llama_decode": (integer, [pointer, Batch]),
         "llama_get_logits_ith": (ctypes.POINTER(ctypes.c_float), [pointer, integer]),
         "llama_print_system_info": (ctypes.c_char_p, []),
+        "llama_model_quantize_default_params": (Quantizing, []),
+        "llama_model_quantize": (ctypes.c_uint32, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(Quantizing)]),
     }
     for name, (result, taken) in declared.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, taken
 
 
+def loaded(library: Path) -> ctypes.CDLL:
+    [ggml] = library.parent.glob("libggml.*so*")
+    base = ctypes.CDLL(str(ggml), mode=ctypes.RTLD_GLOBAL)
+    base.ggml_backend_load_all_from_path(str(library.parent).encode())
+    llama = ctypes.CDLL(str(library))
+    declare(llama)
+    llama.llama_log_set(silent, None)
+    llama.llama_backend_init()
+    return llama
+
+
+def quantize(llama: ctypes.CDLL, checkpoint: Path, file: str, threads: int) -> None:
+    """A file that is half-written never has its name."""
+    parameters = llama.llama_model_quantize_default_params()
+    parameters.threads, parameters.type = threads, TYPES[Path(file).stem.removeprefix("model-")]
+    partial = checkpoint / f"{file}.partial"
+    source = checkpoint / "model.gguf"
+    if llama.llama_model_quantize(str(source).encode(), str(partial).encode(), ctypes.byref(parameters)):
+        raise ValueError(f"llama.cpp does not quantize {source}")
+    partial.rename(checkpoint / file)
+
+
 class Model:
     def __init__(self, path: Path, library: Path, threads: int, context: int, vocab_size: int) -> None:
-        [ggml] = library.parent.glob("libggml.*so*")
-        base = ctypes.CDLL(str(ggml), mode=ctypes.RTLD_GLOBAL)
-        base.ggml_backend_load_all_from_path(str(library.parent).encode())
-        self.llama = ctypes.CDLL(str(library))
-        declare(self.llama)
-        self.llama.llama_log_set(silent, None)
-        self.llama.llama_backend_init()
+        self.llama = loaded(library)
         model = self.llama.llama_model_load_from_file(str(path).encode(), self.llama.llama_model_default_params())
         if not model:
             raise ValueError(f"llama.cpp does not load {path}")
@@ -99,7 +126,11 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--file", default="model.gguf")
+    parser.add_argument("--quantize", action="store_true", help="make the file of model.gguf, and end")
     options = parser.parse_args()
+    if options.quantize:
+        quantize(loaded(options.library), options.checkpoint, options.file, options.threads)
+        return
     prompt = load_file(options.checkpoint / "inputs.safetensors")["in.input_ids"][0].tolist()
     began = time.perf_counter()
     context = len(prompt) + options.generate + 8

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::super::peer::Served;
-use super::rows::{LLAMA_CPP, LLAMA_CPP_BF16, PYTORCH, Work};
+use super::rows::{self, PYTORCH, Work};
 use crate::terminal::note;
 use crate::workspace::{cargo, root, target_dir};
 use crate::{binaries, reference, setup};
@@ -42,13 +42,22 @@ pub fn checkpoint(python: &Path, work: &Work) -> Result<PathBuf> {
         }
         fs::rename(&partial, &dir)?;
     }
+    let quantized = work.peers.iter().filter_map(|peer| rows::gguf(peer.name())).chain(work.gguf);
+    for file in quantized.filter(|file| file.starts_with("model-q") && !dir.join(file).is_file()) {
+        note(format!("quantizing {} to {file}", work.title));
+        let made = llama_cpp(python, file)?.arg(&dir).arg("--quantize").status();
+        if !made.context("starting the reference's Python")?.success() {
+            bail!("{file} could not be made: what Python says is above");
+        }
+    }
     Ok(dir)
 }
 
 /// The generated crate.
 pub fn weft(binary: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Result<Served> {
     let mut command = binaries::command(binary);
-    command.arg("--bench").arg(checkpoint).args(["--serve", "stdin", "--hw", "cpu", "--json"]);
+    let opened = work.gguf.map_or_else(|| checkpoint.to_owned(), |file| checkpoint.join(file));
+    command.arg("--bench").arg(opened).args(["--serve", "stdin", "--hw", "cpu", "--json"]);
     command.arg("--inputs").arg(checkpoint.join("inputs.safetensors"));
     command.args(["--threads", &threads.to_string()]);
     if work.tokens > 0 {
@@ -59,10 +68,9 @@ pub fn weft(binary: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Re
 
 /// A peer of the work, by its name.
 pub fn peer(name: &str, python: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Result<Served> {
-    let mut command = match name {
-        PYTORCH => python_command(python, "torch_peer.py"),
-        LLAMA_CPP => llama_cpp(python, "model.gguf")?,
-        LLAMA_CPP_BF16 => llama_cpp(python, "model-bf16.gguf")?,
+    let mut command = match (name, rows::gguf(name)) {
+        (PYTORCH, _) => python_command(python, "torch_peer.py"),
+        (_, Some(file)) => llama_cpp(python, file)?,
         _ => return Served::ready(candle(checkpoint, work, threads)?),
     };
     command.arg(checkpoint).args(["--threads", &threads.to_string()]);

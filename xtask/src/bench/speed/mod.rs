@@ -124,6 +124,10 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
         served.map(|(_, served)| served.report["work"].clone()).unwrap_or_default()
     };
     let (least, probes) = (told(PYTORCH), told(MACHINE));
+    // A quantized file has so much of the bytes that PyTorch's checkpoint has.
+    let size = |file: &str| Ok::<_, anyhow::Error>(checkpoint.join(file).metadata()?.len() as f64);
+    let share =
+        work.gguf.map_or(Ok(1.0), |file| Ok::<_, anyhow::Error>(size(file)? / size("model.safetensors")?))?;
     let times = in_turns(&mut all, results.rounds)?;
     let peak = times.get(MACHINE).map(|probed| Peak::of(probed, &probes));
     for measure in work.measures {
@@ -136,7 +140,7 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
         let peers = peers.filter_map(|(name, _)| timed(name)).collect();
         let goals = measure.goals.iter().map(|(name, most)| ((*name).to_owned(), *most)).collect();
         let (model, what) = (work.title.to_owned(), measure.what.to_owned());
-        let least = Least::of(&least[measure.key]);
+        let least = Least::of(&least[measure.key]).map(|it| Least { bytes: it.bytes * share, ..it });
         let key = measure.key.to_owned();
         results.rows.push(Row { model, what, key, weft, peers, goals, least, peak });
     }

@@ -255,7 +255,8 @@ impl Results {
             "\nA decoder with a cache and a gigabyte or more of weights leaves them in their mapped pages, in the type they \
              are stored in: it opens at once, and its prompts are slower. `Model::open(..)?.map_weights(false)` opens it \
              for prompts instead. All compute in float32 but `llama.cpp bf16`, which rounds what it multiplies to \
-             bfloat16. A token reads every weight but the embeddings once, and reading them is what takes its time: of float32 \
+             bfloat16, and the rows of quantized weights, where weft and llama.cpp round what they multiply to 8 bits; \
+             both read the same file that llama.cpp quantized, and PyTorch the checkpoint in bfloat16. A token reads every weight but the embeddings once, and reading them is what takes its time: of float32 \
              weights nobody is faster than the memory, of bfloat16 ones half as much is read.\n",
         );
         text

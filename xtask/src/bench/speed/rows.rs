@@ -4,6 +4,8 @@
 pub struct Work {
     /// The name there, and of its folder.
     pub name: &'static str,
+    /// A quantized file within the checkpoint that is opened in its place.
+    pub gguf: Option<&'static str>,
     /// The generated crate.
     pub model: &'static str,
     pub title: &'static str,
@@ -30,12 +32,21 @@ pub enum Peer {
     LlamaCpp,
     /// The same of a file in bfloat16; it rounds what it multiplies with to bfloat16 too.
     LlamaCppBf16,
+    /// llama.cpp in 4 bits, blocks of 32.
+    LlamaCppQ4_0,
+    /// llama.cpp in 4 bits, blocks of 256, with some layers in 6 bits.
+    LlamaCppQ4KM,
+    /// llama.cpp in 8 bits, blocks of 32.
+    LlamaCppQ8_0,
     Candle,
 }
 
 pub const PYTORCH: &str = "pytorch";
 pub const LLAMA_CPP: &str = "llama.cpp";
 pub const LLAMA_CPP_BF16: &str = "llama.cpp bf16";
+pub const LLAMA_CPP_Q4_0: &str = "llama.cpp Q4_0";
+pub const LLAMA_CPP_Q4_K_M: &str = "llama.cpp Q4_K_M";
+pub const LLAMA_CPP_Q8_0: &str = "llama.cpp Q8_0";
 pub const CANDLE: &str = "candle";
 
 impl Peer {
@@ -43,10 +54,28 @@ impl Peer {
         match self {
             Self::LlamaCpp => LLAMA_CPP,
             Self::LlamaCppBf16 => LLAMA_CPP_BF16,
+            Self::LlamaCppQ4_0 => LLAMA_CPP_Q4_0,
+            Self::LlamaCppQ4KM => LLAMA_CPP_Q4_K_M,
+            Self::LlamaCppQ8_0 => LLAMA_CPP_Q8_0,
             Self::Candle => CANDLE,
         }
     }
 }
+
+/// The file of a checkpoint that llama.cpp reads under one of these names.
+pub fn gguf(peer: &str) -> Option<&'static str> {
+    Some(match peer {
+        LLAMA_CPP => "model.gguf",
+        LLAMA_CPP_BF16 => "model-bf16.gguf",
+        LLAMA_CPP_Q4_0 => Q4_0,
+        LLAMA_CPP_Q4_K_M => "model-q4_k_m.gguf",
+        LLAMA_CPP_Q8_0 => Q8_0,
+        _ => return None,
+    })
+}
+
+const Q4_0: &str = "model-q4_0.gguf";
+const Q8_0: &str = "model-q8_0.gguf";
 
 /// The most of PyTorch's time where a row has no goal of its own.
 const USUAL: &[(&str, f64)] = &[(PYTORCH, 0.75)];
@@ -57,7 +86,7 @@ const fn forward(
     title: &'static str,
     measures: &'static [Measure],
 ) -> Work {
-    Work { name, model, title, tokens: 0, measures, peers: &[], opens_at_once: false }
+    Work { name, gguf: None, model, title, tokens: 0, measures, peers: &[], opens_at_once: false }
 }
 
 /// Vision models in a forward pass of an image or a video.
@@ -88,6 +117,7 @@ const fn run(what: &'static str) -> Measure {
 const fn llama(name: &'static str, title: &'static str) -> Work {
     Work {
         name,
+        gguf: None,
         model: "llama",
         title,
         tokens: 16,
@@ -104,7 +134,17 @@ const fn llama(name: &'static str, title: &'static str) -> Work {
     }
 }
 
-pub const WORKS: [Work; 19] = [
+/// The checkpoint in bfloat16, quantized by llama.cpp: both read the same file, and llama.cpp others beside it.
+const fn quantized(
+    gguf: &'static str,
+    title: &'static str,
+    peers: &'static [Peer],
+    measures: &'static [Measure],
+) -> Work {
+    Work { gguf: Some(gguf), peers, measures, ..llama("llama-bf16", title) }
+}
+
+pub const WORKS: [Work; 21] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -128,6 +168,32 @@ pub const WORKS: [Work; 19] = [
         peers: &[Peer::LlamaCpp, Peer::Candle, Peer::LlamaCppBf16],
         ..llama("llama-bf16", "Llama 1.1B in bfloat16")
     },
+    quantized(
+        Q4_0,
+        "Llama 1.1B in 4 bits (Q4_0)",
+        &[Peer::LlamaCppQ4_0, Peer::LlamaCppQ4KM],
+        &[
+            Measure {
+                key: "prefill",
+                what: "prompt of 128 tokens",
+                goals: &[(LLAMA_CPP_Q4_0, 0.5), (LLAMA_CPP_Q4_K_M, 0.5)],
+            },
+            Measure {
+                key: "token",
+                what: "a token after it",
+                goals: &[(LLAMA_CPP_Q4_0, 1.0 / 1.1), (LLAMA_CPP_Q4_K_M, 1.0 / 1.1)],
+            },
+        ],
+    ),
+    quantized(
+        Q8_0,
+        "Llama 1.1B in 8 bits (Q8_0)",
+        &[Peer::LlamaCppQ8_0],
+        &[
+            Measure { key: "prefill", what: "prompt of 128 tokens", goals: &[(LLAMA_CPP_Q8_0, 0.5)] },
+            Measure { key: "token", what: "a token after it", goals: &[(LLAMA_CPP_Q8_0, 1.0 / 1.1)] },
+        ],
+    ),
 ];
 
 /// The rows of these models; all where none is named.
