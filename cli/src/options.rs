@@ -17,6 +17,9 @@ pub struct LoadOptions {
     /// Keep quantized weights on disk for the next time; `weft cache` tells how much, and removes it.
     #[arg(long)]
     pub cache: bool,
+    /// What a decoder's cached keys and values are kept in; f32 where not given.
+    #[arg(long, value_name = "P", value_parser = cache_precision())]
+    pub kv_cache: Option<Precision>,
     /// The reference's class to load; the one that config.json names where not given.
     #[arg(long = "class", visible_alias = "head", value_name = "CLASS")]
     pub class: Option<String>,
@@ -34,6 +37,9 @@ impl LoadOptions {
         let mut loader = weft_models::loader(checkpoint)?.hardware(self.hardware).cache_quantized(self.cache);
         if let Some(precision) = self.precision {
             loader = loader.precision(precision);
+        }
+        if let Some(precision) = self.kv_cache {
+            loader = loader.kv_cache(precision);
         }
         if let Some(threads) = self.threads {
             loader = loader.threads(threads);
@@ -67,6 +73,12 @@ pub fn hardware() -> impl TypedValueParser<Value = Hardware> {
 /// The precisions by name.
 pub fn precision() -> impl TypedValueParser<Value = Precision> {
     PossibleValuesParser::new(Precision::ALL.map(Precision::name)).try_map(|name| name.parse::<Precision>())
+}
+
+/// The precisions of a cache by name.
+fn cache_precision() -> impl TypedValueParser<Value = Precision> {
+    let names = [Precision::F32, Precision::Int8, Precision::Int4].map(Precision::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Precision>())
 }
 
 /// The tasks by name.

@@ -1,7 +1,7 @@
 // ONNX Runtime Web: opens models with proof of where their nodes went, and runs them.
 
 const PROVIDERS = { cpu: 'wasm', webgpu: 'webgpu', webnn: 'webnn' };
-const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, bool: Uint8Array };
+const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
 
 /** What the names of a cache's outputs begin with. */
 const CACHED = 'present.';

@@ -116,6 +116,19 @@ fn text_is_generated_from_lines_of_standard_input() {
 }
 
 #[test]
+fn a_cache_of_8_bits_gives_the_same_text() {
+    let folder = checkpoint("llama/tasks/text-generation", |_| ());
+    let id = folder.path().to_str().unwrap();
+    let call = &read(&golden("llama/tasks/text-generation/task.json"))["calls"][0];
+    let words = ["run", id, call["inputs"].as_str().unwrap(), "--set", "max_new_tokens=10"];
+    let more = ["--set", "do_sample=false", "--hw", "cpu", "--kv-cache", "int8"];
+    let got = answer(&[&words[..], &more].concat(), "");
+    assert_eq!(got.trim_end(), call["output"][0]["generated_text"].as_str().unwrap().trim_end());
+    let (code, said) = refusal(&[&words[..], &["--kv-cache", "int3"]].concat());
+    assert!(code == 2 && said.contains("int8, int4"), "{said}");
+}
+
+#[test]
 fn a_chat_goes_on_from_what_was_said() {
     let folder = checkpoint("llama/tasks/text-generation", |_| ());
     let id = folder.path().to_str().unwrap();

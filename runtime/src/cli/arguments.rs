@@ -22,6 +22,8 @@ pub struct Arguments {
     pub precision: Option<Precision>,
     /// Whether quantized weights are kept for the next time.
     pub cache: bool,
+    /// What cached keys and values are kept in.
+    pub kv_cache: Option<Precision>,
     /// The reference's class to load.
     pub head: Option<String>,
     /// Threads within an operation.
@@ -51,6 +53,7 @@ impl Default for Arguments {
             hardware: Hardware::Auto,
             precision: None,
             cache: false,
+            kv_cache: None,
             head: None,
             threads: None,
             context: None,
@@ -64,7 +67,7 @@ impl Default for Arguments {
     }
 }
 
-const OPTIONS: [(&str, &str, &str); 14] = [
+const OPTIONS: [(&str, &str, &str); 15] = [
     ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
     ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
     (
@@ -73,6 +76,11 @@ const OPTIONS: [(&str, &str, &str); 14] = [
         "f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2",
     ),
     ("--cache", "", "Keep quantized weights on disk for the next time"),
+    (
+        "--kv-cache",
+        "P",
+        "Text generation: what cached keys and values are kept in: f32 (where not given), int8 or int4",
+    ),
     ("--head", "CLASS", "The reference's class to load; the one that config.json names where not given"),
     ("--threads", "N", "Threads within an operation"),
     (
@@ -146,6 +154,9 @@ impl Arguments {
             "--hw" => self.hardware = Hardware::from_str(&value).map_err(shown)?,
             "--precision" => {
                 self.precision = Some(Precision::from_str(&value).map_err(shown)?);
+            }
+            "--kv-cache" => {
+                self.kv_cache = Some(Precision::from_str(&value).map_err(shown)?);
             }
             "--head" => self.head = Some(value),
             "--threads" => {
@@ -252,6 +263,7 @@ mod tests {
           --hw HW               auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn
           --precision P         f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2
           --cache               Keep quantized weights on disk for the next time
+          --kv-cache P          Text generation: what cached keys and values are kept in: f32 (where not given), int8 or int4
           --head CLASS          The reference's class to load; the one that config.json names where not given
           --threads N           Threads within an operation
           --chat                Text generation: each input is what a user says, put into the checkpoint's chat template

@@ -74,6 +74,9 @@ fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Resu
     if let Some(precision) = arguments.precision {
         loader = loader.precision(precision);
     }
+    if let Some(precision) = arguments.kv_cache {
+        loader = loader.kv_cache(precision);
+    }
     if let Some(threads) = arguments.threads {
         loader = loader.threads(threads);
     }

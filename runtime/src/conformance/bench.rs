@@ -37,6 +37,8 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
         kind: if arguments.get("generate").is_some() { GraphKind::Decode } else { GraphKind::Forward },
         map_weights: arguments.flag("map-weights")?,
         weights: golden::rule_of(Path::new(dir))?,
+        // As users have it.
+        exact_activations: Some(false),
         ..Request::default()
     })?;
     let (load_ms, loaded_bytes) = (millis(start), own());

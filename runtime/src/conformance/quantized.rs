@@ -63,7 +63,7 @@ pub(super) fn exact<'a>(target: Target<'_>, folder: &'a str) -> Request<'a> {
         precision: target.precision,
         threads: Some(1),
         dequantized: true,
-        exact_activations: !matches!(target.hardware, Hardware::Cpu | Hardware::Auto),
+        exact_activations: Some(!matches!(target.hardware, Hardware::Cpu | Hardware::Auto)),
         ..Request::default()
     }
 }

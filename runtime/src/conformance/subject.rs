@@ -32,8 +32,8 @@ pub(super) struct Request<'a> {
     pub cpu_fallback: &'a [&'a str],
     /// Whether quantized weights run by their dequantized values.
     pub dequantized: bool,
-    /// Whether kernels of quantized weights may not round what they multiply with.
-    pub exact_activations: bool,
+    /// Whether kernels of quantized weights may not round what they multiply with; in single precision where not said.
+    pub exact_activations: Option<bool>,
     pub lowering: Option<Lowering>,
     /// Parts whose values are wanted besides the outputs.
     pub probes: &'a [String],
@@ -118,7 +118,7 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
         .hardware(request.hardware.unwrap_or(Hardware::Cpu))
         .precision(request.precision)
         // A golden says what the weights stand for; what rounded activations make of that is no matter of reading them.
-        .exact_activations(request.exact_activations || request.precision == Precision::F32)
+        .exact_activations(request.exact_activations.unwrap_or(request.precision == Precision::F32))
         .graph_kind(request.kind)
         .interpolate_pos_encoding(request.interpolate)
         .cpu_fallback(request.cpu_fallback)

@@ -71,6 +71,7 @@ impl DynArchitecture {
             class: None,
             usage: None,
             cache: false,
+            kv_cache: None,
         }
     }
 }
@@ -93,6 +94,7 @@ pub struct DynLoader {
     class: Option<String>,
     usage: Option<ExpertUsage>,
     cache: bool,
+    kv_cache: Option<Precision>,
 }
 
 impl DynLoader {
@@ -112,6 +114,12 @@ impl DynLoader {
     #[must_use]
     pub fn cache_quantized(self, cache: bool) -> Self {
         Self { cache, ..self }
+    }
+
+    /// [`Loader::kv_cache`].
+    #[must_use]
+    pub fn kv_cache(self, precision: Precision) -> Self {
+        Self { kv_cache: Some(precision), ..self }
     }
 
     /// [`Loader::threads`].
@@ -188,6 +196,9 @@ fn typed<A: Architecture>(untyped: &DynLoader) -> Result<Loader<A>> {
         Loader::<A>::of(untyped.checkpoint.clone()).hardware(untyped.hardware).cache_quantized(untyped.cache);
     if let Some(precision) = untyped.precision {
         loader = loader.precision(precision);
+    }
+    if let Some(precision) = untyped.kv_cache {
+        loader = loader.kv_cache(precision);
     }
     if let Some(threads) = untyped.threads {
         loader = loader.threads(threads);

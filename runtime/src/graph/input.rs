@@ -103,6 +103,11 @@ impl Input {
         Self::new(name, Dtype::F32, shape)
     }
 
+    /// An input of unsigned bytes: codes that a cache holds, given as integers.
+    pub(crate) fn u8(name: &str, shape: Vec<Dim>) -> Self {
+        Self::new(name, Dtype::U8, shape)
+    }
+
     /// An input of booleans.
     pub fn bool(name: &str, shape: Vec<Dim>) -> Self {
         Self::new(name, Dtype::Bool, shape)

@@ -146,6 +146,8 @@ pub struct Graph {
     /// Whether experts are counted, and how often each was selected, by layer: `[experts]`.
     pub(crate) counts_experts: bool,
     pub(crate) expert_counts: Vec<(String, Tensor)>,
+    /// The bits of cached keys and values; none where they are floating point.
+    pub(crate) cache_bits: Option<crate::nn::CacheBits>,
     /// Whether images of any size were asked for, and whether the model has a way to read them.
     pub(crate) interpolate: bool,
     pub(crate) can_interpolate: bool,
@@ -177,6 +179,7 @@ impl Graph {
             stored: None,
             counts_experts: false,
             expert_counts: vec![],
+            cache_bits: None,
             interpolate: false,
             can_interpolate: false,
             weight_ids: Default::default(),

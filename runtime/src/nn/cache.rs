@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use ndarray::Array1;
 
+use super::quantized_cache::{self, CacheBits};
 use crate::GraphKind;
 use crate::graph::dims::{BATCH, LOGITS_TO_KEEP, PAST, PAST_BATCH, SEQUENCE};
 use crate::graph::{Attention, Dim, Graph, Input, InputDefault, Tensor};
@@ -156,15 +157,44 @@ impl Cache {
         let new = heads_first(g, new, heads)?;
         let size = new.shape()[3].clone();
         let name = self.name(layer, what);
-        let shape = dims![self.cached(), heads, PAST, size];
-        let past = g.input(Input::f32(&format!("past_key_values.{name}"), shape).or(InputDefault::Past));
-        let past = match &self.rows {
-            Some(rows) => g.gather(&past, rows, 0)?,
-            None => past,
+        let fits = |bits: &CacheBits| {
+            matches!(what, "key" | "value") && bits.takes(size.fixed().unwrap_or_default())
         };
+        if let Some(bits) = g.cache_bits.filter(fits) {
+            return self.concat_quantized(g, &name, &new, bits);
+        }
+        let shape = dims![self.cached(), heads, PAST, size];
+        let past = self.past_rows(g, Input::f32(&format!("past_key_values.{name}"), shape))?;
         let all = g.concat(&[&past, &new], 2)?;
         g.output(&format!("present.{name}"), &all)?;
         Ok(all)
+    }
+
+    /// The same of a cache that holds codes and scales: new positions are as they are, until they are cached.
+    fn concat_quantized(&self, g: &mut Graph, name: &str, new: &Tensor, bits: CacheBits) -> Result<Tensor> {
+        let [_, heads, _, size] = new.shape() else { return Ok(new.clone()) };
+        let size = size.fixed().unwrap_or_default();
+        let of = |last: usize| dims![self.cached(), heads, PAST, last];
+        let key = format!("past_key_values.{name}");
+        let codes = self.past_rows(g, Input::u8(&key, of(bits.bytes(size))))?;
+        let scale =
+            self.past_rows(g, Input::f32(&format!("{key}_scale"), of(quantized_cache::groups(size))))?;
+        let (new_codes, new_scale) = quantized_cache::quantize(g, new, bits)?;
+        let kept = g.concat(&[&codes, &new_codes], 2)?;
+        g.output(&format!("present.{name}"), &kept)?;
+        let kept = g.concat(&[&scale, &new_scale], 2)?;
+        g.output(&format!("present.{name}_scale"), &kept)?;
+        let past = quantized_cache::dequantize(g, &codes, &scale, bits)?;
+        g.concat(&[&past, new], 2)
+    }
+
+    /// What is cached, nothing at first, with the rows that beams go on from.
+    fn past_rows(&self, g: &mut Graph, input: Input) -> Result<Tensor> {
+        let past = g.input(input.or(InputDefault::Past));
+        match &self.rows {
+            Some(rows) => g.gather(&past, rows, 0),
+            None => Ok(past),
+        }
     }
 
     /// A state of fixed size that a layer leaves behind (`get_conv_state`, `get_recurrent_state`): the input

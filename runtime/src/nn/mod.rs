@@ -58,6 +58,7 @@ mod pixel_patches;
 mod pooled_output;
 mod pooling;
 mod qa_span;
+mod quantized_cache;
 mod recurrence;
 mod relative;
 mod rg_lru;
@@ -171,6 +172,7 @@ pub use pooling::{
     statistics_pool, token_mask,
 };
 pub use qa_span::qa_span;
+pub use quantized_cache::CacheBits;
 pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
 pub use relative::{
     RelativeBuckets, bias_by_distance, disentangled_scores, distance_embeddings, grid_distance_bias,

@@ -25,6 +25,9 @@ pub struct Quantization {
     /// Bits of the attention's values and of the MLP's down projections in the first and the last eighth of the layers, and in
     /// every third between: `use_more_bits` of llama.cpp, and onnxruntime-genai's `k_quant_mixed`.
     pub important: Option<usize>,
+    /// Bits of a decoder's cached keys and values: 8 or 4; none where they stay floating point
+    /// ([`Loader::kv_cache`](crate::Loader::kv_cache)).
+    pub kv_cache: Option<usize>,
     /// Bits of weights by a piece of their names, or by a pattern with `*`, the first that fits; none where they stay as they
     /// are stored.
     pub exceptions: Vec<(String, Option<usize>)>,
@@ -49,6 +52,7 @@ impl Quantization {
             embedding: Some(8),
             head: Some(8),
             important: None,
+            kv_cache: None,
             exceptions: vec![],
         };
         match precision {

@@ -12,16 +12,17 @@ use serde_json::Value as Json;
 use super::inspection;
 use super::quantizing::{Quantizing, weight_cache};
 use super::route::{self, Request};
-use super::subgraph::{self, Settings, Subgraphs};
+use super::subgraph::{self, Choices, Settings, Subgraphs};
 use super::{Calibration, ExpertUsage};
 use super::{Lowering, Session, config};
 use crate::auto::Workload;
 use crate::engine::{self, Options};
 use crate::hub::Checkpoint;
+use crate::nn::CacheBits;
 use crate::quantization::Quantization;
 use crate::weights::Weights;
 use crate::{Architecture, GraphKind};
-use crate::{Hardware, Precision, Result};
+use crate::{Error, Hardware, Precision, Result};
 
 /// What a checkpoint is loaded as: a model of whatever class, or one of the classes.
 pub trait Loads<A: Architecture>: Sized {
@@ -61,6 +62,7 @@ pub struct Loader<A: Architecture, T = A> {
     options: Options,
     lowering: Option<Lowering>,
     interpolate: bool,
+    kv_cache: Option<Precision>,
     exact_activations: bool,
     usage: Option<ExpertUsage>,
     calibration: Option<Calibration>,
@@ -95,6 +97,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             options: Options::default(),
             lowering: None,
             interpolate: false,
+            kv_cache: None,
             exact_activations: false,
             usage: None,
             calibration: None,
@@ -129,6 +132,39 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     pub fn quantization(mut self, quantization: Quantization) -> Self {
         self.quantization = Some(quantization);
         self
+    }
+
+    /// What a decoder's cached keys and values are kept in (`QuantizedCache`): [`Precision::Int8`] takes 9 bits an element,
+    /// [`Precision::Int4`] 5, where floating point takes 32. Groups of 32 elements of a position share a scale, made when the
+    /// position is cached; attention computes with what the codes stand for. [`Quantization::kv_cache`] where not given; floating
+    /// point stays. States of fixed size and keys of cross-attention stay as they are.
+    #[must_use]
+    pub fn kv_cache(mut self, precision: Precision) -> Self {
+        self.kv_cache = Some(precision);
+        self
+    }
+
+    /// The bits of cached keys and values; none where they are floating point.
+    fn cache_bits(&self) -> Result<Option<CacheBits>> {
+        let bits = match self.kv_cache {
+            Some(Precision::Int8) => Some(8),
+            Some(Precision::Int4) => Some(4),
+            Some(Precision::F32) => None,
+            Some(other) => {
+                let problem = format!("a cache is not kept in {other}");
+                return Err(Error::input("kv_cache", problem, "ask for int8, int4 or f32"));
+            }
+            None => self.quantized().and_then(|settings| settings.kv_cache),
+        };
+        let Some(bits) = bits else { return Ok(None) };
+        let none =
+            || Error::input("kv_cache", format!("there are no codes of {bits} bits"), "ask for 8 or 4");
+        CacheBits::of(bits).map(Some).ok_or_else(none)
+    }
+
+    /// What a graph that only its weights or its inputs are wanted of is built with.
+    fn choices(&self) -> Choices {
+        Choices { interpolate: self.interpolate, ..Choices::default() }
     }
 
     /// Keeps quantized weights in files, of which the next time they are mapped: opening takes no longer than of a checkpoint that
@@ -286,6 +322,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// When the configuration is not the architecture's, a weight is missing or does not fit, or the backend
     /// is not available or refuses the graph.
     pub fn load(mut self) -> Result<T> {
+        let cache_bits = self.cache_bits()?;
         let (raw, config, head, weights) = self.read()?;
         let chosen = route::choose::<A>(&Request {
             asked: self.hardware,
@@ -316,6 +353,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
                 options: Options { precision: precision.computed_in(form), ..self.options },
                 lowering: self.lowering,
                 interpolate: self.interpolate,
+                cache_bits,
                 usage: self.usage,
                 calibration: self.calibration,
                 probes: self.probes,

@@ -16,6 +16,7 @@ use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
 use crate::graph::{Dim, Graph, Input, InputDefault, SHARED_NAME, Stored};
 use crate::lower::Target;
+use crate::nn::CacheBits;
 use crate::weights::{Bytes, WeightData, Weights};
 use crate::{Architecture, GraphKind, Head};
 use crate::{Error, Hardware, Result, Values};
@@ -56,6 +57,8 @@ pub(super) struct Settings {
     pub lowering: Option<Lowering>,
     /// Whether images may have other sizes than the configuration's.
     pub interpolate: bool,
+    /// The bits of cached keys and values; none where they are floating point.
+    pub cache_bits: Option<CacheBits>,
     /// Where selected experts are counted.
     pub usage: Option<ExpertUsage>,
     /// Where Gram matrices of what linear layers are given are gathered.
@@ -175,6 +178,17 @@ impl Subgraph {
     }
 }
 
+/// What a graph is built with besides its configuration.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Choices {
+    /// Whether images may have other sizes than the configuration's.
+    pub interpolate: bool,
+    /// Whether selected experts are counted.
+    pub counts_experts: bool,
+    /// The bits of cached keys and values.
+    pub cache_bits: Option<CacheBits>,
+}
+
 /// Builds one of a head's graphs, with access to the names of the checkpoint's weights; without weights as if all that any
 /// checkpoint has were there.
 pub(super) fn built<A: Architecture>(
@@ -182,13 +196,11 @@ pub(super) fn built<A: Architecture>(
     head: A::Head,
     kind: GraphKind,
     weights: Option<&Weights>,
-    interpolate: bool,
-    counts_experts: bool,
+    choices: Choices,
 ) -> Result<Graph> {
-    let mut graph = built_alone::<A>(config, head, kind, weights, interpolate, counts_experts)?;
+    let mut graph = built_alone::<A>(config, head, kind, weights, choices)?;
     if kind == GraphKind::Forward && A::graph_kinds(head).contains(&GraphKind::AtKeypoints) {
-        let later =
-            built_alone::<A>(config, head, GraphKind::AtKeypoints, weights, interpolate, counts_experts)?;
+        let later = built_alone::<A>(config, head, GraphKind::AtKeypoints, weights, choices)?;
         graph.later = later.weights;
         graph.unused.extend(later.unused);
     }
@@ -200,8 +212,7 @@ fn built_alone<A: Architecture>(
     head: A::Head,
     kind: GraphKind,
     weights: Option<&Weights>,
-    interpolate: bool,
-    counts_experts: bool,
+    choices: Choices,
 ) -> Result<Graph> {
     let place = weights.map_or(Path::new("config.json"), Weights::place).to_path_buf();
     let mut graph = Graph::new();
@@ -212,15 +223,16 @@ fn built_alone<A: Architecture>(
         let shape = move |name: &str| weights.stored_shape(name, &A::NAMES);
         Stored { has: Arc::new(has), shape: Arc::new(shape), tensors, elements, place: place.clone() }
     });
-    graph.interpolate = interpolate;
-    graph.counts_experts = counts_experts;
+    graph.interpolate = choices.interpolate;
+    graph.counts_experts = choices.counts_experts;
+    graph.cache_bits = choices.cache_bits;
     // Sizes that no model has may divide by zero or overflow, which must not end the program.
     catch_unwind(AssertUnwindSafe(|| A::build(&mut graph, config, head, kind))).unwrap_or_else(|_| {
         let problem = format!("config.json has sizes of which no {} can be built", head.class());
         Err(Error::weights(&place, problem, "compare its sizes with the published ones"))
     })?;
     ExpertUsage::ask(&mut graph)?;
-    if interpolate && !graph.can_interpolate {
+    if choices.interpolate && !graph.can_interpolate {
         let problem = format!("{} has no positions of images that could be interpolated", head.class());
         let help = "load it without, and give images of the configuration's size";
         return Err(Error::input("interpolate_pos_encoding", problem, help));
@@ -295,9 +307,14 @@ impl<A: Architecture> Subgraphs<A> {
             return Err(Error::input("kind", format!("{class} has no graph {kind:?}"), help));
         }
         let start = Instant::now();
-        let Settings { interpolate, usage, calibration, .. } = &self.setting;
+        let Settings { interpolate, cache_bits, usage, calibration, .. } = &self.setting;
         let weights = Some(&self.weights);
-        let mut graph = built::<A>(config, self.head, kind, weights, *interpolate, usage.is_some())?;
+        let choices = Choices {
+            interpolate: *interpolate,
+            counts_experts: usage.is_some(),
+            cache_bits: cache_bits.filter(|_| kind.is_cached()),
+        };
+        let mut graph = built::<A>(config, self.head, kind, weights, choices)?;
         let graph_ms = millis(start);
         let probes = if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] };
         let calibration = match calibration {

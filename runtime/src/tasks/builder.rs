@@ -88,6 +88,13 @@ impl<A: Architecture, P: Pipeline<A>> PipelineBuilder<A, P> {
         self
     }
 
+    /// What cached keys and values are kept in; see [`Loader::kv_cache`].
+    #[must_use]
+    pub fn kv_cache(mut self, precision: Precision) -> Self {
+        self.loader = self.loader.kv_cache(precision);
+        self
+    }
+
     /// The precision of a module's weights; see [`Loader::precision_of`].
     #[must_use]
     pub fn precision_of(mut self, module: &str, precision: Precision) -> Self {

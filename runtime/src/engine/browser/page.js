@@ -29,7 +29,7 @@ for (const level of ['debug', 'log', 'info', 'warn', 'error']) {
   };
 }
 
-const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, bool: Uint8Array };
+const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
 
 let loading;
 let kept;

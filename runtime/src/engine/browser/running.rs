@@ -185,14 +185,16 @@ fn shortened(all: &[String]) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// The element types of the inputs that are 32-bit integers: values have none of their own for those.
+/// The element types of the inputs that are integers of fewer bits than 64: values have none of their own for those.
 fn input_types(model: &onnx::Model) -> BTreeMap<String, Dtype> {
     let inputs = model.graph.iter().flat_map(|graph| &graph.input);
-    let narrow = inputs.filter(|input| {
-        let tensor = input.kind.as_ref().and_then(|kind| kind.tensor.as_ref());
-        tensor.is_some_and(|tensor| tensor.elem_type == onnx::data_type(Dtype::I32))
+    let narrow = inputs.filter_map(|input| {
+        let tensor = input.kind.as_ref().and_then(|kind| kind.tensor.as_ref())?;
+        let types = [Dtype::I32, Dtype::U8];
+        let found = types.into_iter().find(|dtype| tensor.elem_type == onnx::data_type(*dtype))?;
+        Some((input.name.clone(), found))
     });
-    narrow.map(|input| (input.name.clone(), Dtype::I32)).collect()
+    narrow.collect()
 }
 
 #[cfg(test)]

@@ -28,6 +28,10 @@ pub(super) fn pack(values: &Values, types: &BTreeMap<String, Dtype>) -> Result<(
                 }
                 "int32"
             }
+            Value::I64(a) if types.get(name) == Some(&Dtype::U8) => {
+                bytes.extend(a.iter().map(|n| *n as u8));
+                "uint8"
+            }
             Value::I64(a) => {
                 bytes.extend(a.iter().flat_map(|n| n.to_le_bytes()));
                 "int64"
@@ -68,6 +72,10 @@ pub(super) fn unpack(described: &Json, bytes: &[u8]) -> std::result::Result<Valu
                 .map_err(misfit)?,
             Some("int32") => {
                 let wide = words(own, |n| i64::from(i32::from_le_bytes(n)));
+                ArrayD::from_shape_vec(shape, wide).map(Value::I64).map_err(misfit)?
+            }
+            Some("uint8") => {
+                let wide = own.iter().map(|&byte| i64::from(byte)).collect();
                 ArrayD::from_shape_vec(shape, wide).map(Value::I64).map_err(misfit)?
             }
             Some("bool") => {

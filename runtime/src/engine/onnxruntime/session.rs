@@ -24,6 +24,8 @@ pub(super) struct Running {
     inputs: Vec<String>,
     /// The inputs that take numbers, booleans as 0 and 1 among them.
     numbers: Vec<String>,
+    /// The inputs that take unsigned bytes, which values hold as integers.
+    bytes: Vec<String>,
     placement: Placement,
     /// The session reads these, so they are dropped after it.
     _weights: Memory,
@@ -55,13 +57,17 @@ impl Running {
             }
         }
         let inputs = session.inputs().iter().map(|input| input.name().to_owned()).collect();
-        let single = |input: &&Outlet| input.dtype().tensor_type() == Some(TensorElementType::Float32);
-        let numbers = session.inputs().iter().filter(single).map(|input| input.name().to_owned()).collect();
+        let of = |element: TensorElementType| {
+            let is = move |input: &&Outlet| input.dtype().tensor_type() == Some(element);
+            session.inputs().iter().filter(is).map(|input| input.name().to_owned()).collect()
+        };
+        let (numbers, bytes) = (of(TensorElementType::Float32), of(TensorElementType::Uint8));
         Ok(Self {
             session: Mutex::new(session),
             hardware,
             inputs,
             numbers,
+            bytes,
             placement,
             _weights: lowered.memory.clone(),
         })
@@ -69,8 +75,8 @@ impl Running {
 
     /// Runs a session on from what was kept, and keeps what the next run goes on from.
     fn run_in(&self, session: &mut Session, inputs: &Values, state: &mut KvState) -> ort::Result<Values> {
-        let mut given = given_of(inputs, &self.numbers)?;
-        let state_here = given_of(&state.host, &self.numbers)?;
+        let mut given = self.given_of(inputs)?;
+        let state_here = self.given_of(&state.host)?;
         given.extend(state_here.into_iter().filter(|(name, _)| self.takes(name)));
         for (name, value) in state.values.iter().filter(|(name, _)| self.takes(name)) {
             given.push((name, value.into()));
@@ -93,6 +99,23 @@ impl Running {
 
     fn takes(&self, name: &str) -> bool {
         self.inputs.iter().any(|input| input == name)
+    }
+
+    /// Values in the element types that the session takes.
+    fn given_of<'a>(&self, inputs: &'a Values) -> ort::Result<Vec<(&'a str, SessionInputValue<'a>)>> {
+        let views = inputs.iter().map(|(name, value)| {
+            let value: SessionInputValue<'_> = match value {
+                Value::F32(a) => TensorRef::from_array_view(a)?.into(),
+                Value::I64(a) if self.bytes.contains(name) => Tensor::from_array(a.mapv(|n| n as u8))?.into(),
+                Value::I64(a) => TensorRef::from_array_view(a)?.into(),
+                Value::Bool(a) if self.numbers.contains(name) => {
+                    Tensor::from_array(a.mapv(|truth| f32::from(u8::from(truth))))?.into()
+                }
+                Value::Bool(a) => TensorRef::from_array_view(a)?.into(),
+            };
+            Ok((name.as_str(), value))
+        });
+        views.collect()
     }
 }
 
@@ -176,7 +199,7 @@ impl Compiled for Running {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         // A panic in another thread cannot leave a session half-changed: it is changed by the engine alone.
         let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let given = given_of(inputs, &self.numbers).map_err(failed)?;
+        let given = self.given_of(inputs).map_err(failed)?;
         let outputs = session.run(given).map_err(failed)?;
         outputs.iter().map(|(name, value)| Ok((name.to_owned(), read(&value).map_err(failed)?))).collect()
     }
@@ -192,24 +215,6 @@ impl Compiled for Running {
     }
 }
 
-fn given_of<'a>(
-    inputs: &'a Values,
-    numbers: &[String],
-) -> ort::Result<Vec<(&'a str, SessionInputValue<'a>)>> {
-    let views = inputs.iter().map(|(name, value)| {
-        let value: SessionInputValue<'_> = match value {
-            Value::F32(a) => TensorRef::from_array_view(a)?.into(),
-            Value::I64(a) => TensorRef::from_array_view(a)?.into(),
-            Value::Bool(a) if numbers.contains(name) => {
-                Tensor::from_array(a.mapv(|truth| f32::from(u8::from(truth))))?.into()
-            }
-            Value::Bool(a) => TensorRef::from_array_view(a)?.into(),
-        };
-        Ok((name.as_str(), value))
-    });
-    views.collect()
-}
-
 /// A failed run; on a device that lacks a number format, that is what is missing.
 fn refused_type(hardware: Hardware, message: &str) -> Error {
     if message.contains("requires f16 but the device does not support it") {
@@ -223,6 +228,7 @@ pub(super) fn read(value: &DynValue) -> ort::Result<Value> {
     let element = value.dtype().tensor_type();
     Ok(match element {
         Some(TensorElementType::Int64) => Value::I64(value.try_extract_array::<i64>()?.to_owned()),
+        Some(TensorElementType::Uint8) => Value::I64(value.try_extract_array::<u8>()?.mapv(i64::from)),
         Some(TensorElementType::Bool) => Value::Bool(value.try_extract_array::<bool>()?.to_owned()),
         _ => {
             let array: ArrayD<f32> = value.try_extract_array::<f32>()?.to_owned();

@@ -12,7 +12,9 @@ use openvino::{
 
 use super::{failed, raw, reading};
 use crate::engine::{Compiled, Options, Placement};
+use crate::graph::Dtype;
 use crate::lower::{Lowered, Memory};
+use crate::onnx;
 use crate::{Error, Hardware, Precision, Result, Value, Values};
 
 /// A request that is ready to run.
@@ -20,6 +22,8 @@ pub(super) struct Running {
     request: Mutex<InferRequest>,
     /// What the graph reads; an input that it does not read has no port.
     read: BTreeSet<String>,
+    /// The inputs that take unsigned bytes, which values hold as integers.
+    bytes: BTreeSet<String>,
     outputs: Vec<String>,
     placement: Placement,
     /// The request may point into these, so they are dropped after it.
@@ -46,11 +50,18 @@ impl Running {
         let placement = placement(&property(&compiled, "EXECUTION_DEVICES")?, nodes);
         let outputs = lowered.model.graph.iter().flat_map(|graph| &graph.output);
         let outputs = outputs.map(|output| output.name.clone()).collect();
+        let inputs = lowered.model.graph.iter().flat_map(|graph| &graph.input);
+        let bytes = inputs.filter(|input| {
+            let tensor = input.kind.as_ref().and_then(|kind| kind.tensor.as_ref());
+            tensor.is_some_and(|tensor| tensor.elem_type == onnx::data_type(Dtype::U8))
+        });
+        let bytes = bytes.map(|input| input.name.clone()).collect();
         let nodes = lowered.model.graph.iter().flat_map(|graph| &graph.node);
         let read = nodes.flat_map(|node| node.input.clone()).collect();
         Ok(Self {
             request: Mutex::new(request),
             read,
+            bytes,
             outputs,
             placement,
             _weights: (weights, lowered.memory.clone()),
@@ -115,7 +126,8 @@ impl Compiled for Running {
         // A panic in another thread cannot leave a request half-changed: it is changed by the engine alone.
         let mut request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, value) in inputs.iter().filter(|(name, _)| self.read.contains(*name)) {
-            request.set_tensor(name, &written(value).map_err(broken)?).map_err(broken)?;
+            let tensor = written(value, self.bytes.contains(name)).map_err(broken)?;
+            request.set_tensor(name, &tensor).map_err(broken)?;
         }
         request.infer().map_err(broken)?;
         let read = |name: &String| {
@@ -130,11 +142,12 @@ impl Compiled for Running {
     }
 }
 
-fn written(value: &Value) -> Result<Tensor, InferenceError> {
+fn written(value: &Value, bytes: bool) -> Result<Tensor, InferenceError> {
     let lengths: Vec<i64> = value.shape().iter().map(|&length| length as i64).collect();
     let shape = Shape::new(&lengths)?;
     let tensor = match value {
         Value::F32(a) => filled(ElementType::F32, &shape, a.iter().copied())?,
+        Value::I64(a) if bytes => filled(ElementType::U8, &shape, a.iter().map(|&n| n as u8))?,
         Value::I64(a) => filled(ElementType::I64, &shape, a.iter().copied())?,
         Value::Bool(a) => filled(ElementType::Boolean, &shape, a.iter().map(|&truth| u8::from(truth)))?,
     };
@@ -170,6 +183,10 @@ fn value(name: &str, tensor: &Tensor) -> Result<Value> {
         }
         ElementType::I64 => {
             let data = tensor.get_data::<i64>().map_err(broken)?.to_vec();
+            Value::I64(ArrayD::from_shape_vec(IxDyn(&shape), data).map_err(misfit)?)
+        }
+        ElementType::U8 => {
+            let data = tensor.get_raw_data().map_err(broken)?.iter().map(|&byte| i64::from(byte)).collect();
             Value::I64(ArrayD::from_shape_vec(IxDyn(&shape), data).map_err(misfit)?)
         }
         ElementType::Boolean => {

@@ -10,7 +10,7 @@ use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
 use crate::graph::{Graph, Input, InputDefault, Tensor};
 use crate::lower::Target;
-use crate::nn::{self, Attention, Cache, RelativeBuckets, Rotary};
+use crate::nn::{self, Attention, Cache, CacheBits, RelativeBuckets, Rotary};
 use crate::weights::Weights;
 use crate::{Hardware, Precision, Result, Value, Values, dims};
 
@@ -36,8 +36,14 @@ const ALL: [PositionKind; 5] = [
 ];
 
 /// One layer of attention with one kind of position encoding.
-fn graph(positions: PositionKind, window: Option<usize>, kind: GraphKind) -> Result<Graph> {
+fn graph(
+    positions: PositionKind,
+    window: Option<usize>,
+    kind: GraphKind,
+    bits: Option<CacheBits>,
+) -> Result<Graph> {
     let mut g = Graph::new();
+    g.cache_bits = bits;
     let cache = Cache::new(&mut g, kind);
     let ids = g.input(Input::i64("input_ids", dims![BATCH, SEQUENCE]));
     let seen = g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones));
@@ -94,7 +100,10 @@ fn subgraph(
     kind: GraphKind,
     fixed_shapes: bool,
 ) -> Result<Subgraph> {
-    let graph = graph(positions, window, kind)?;
+    ready(graph(positions, window, kind, None)?, fixed_shapes)
+}
+
+fn ready(graph: Graph, fixed_shapes: bool) -> Result<Subgraph> {
     let parameters = graph.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
     let weights = Weights::Rule(parameters.collect()).locate(graph.weights(), &Default::default())?;
     let target = Target { fixed_shapes, ..Target::of(Hardware::Openvino, Precision::F32) };
@@ -190,6 +199,41 @@ fn beams_go_on_from_rows_of_the_cache() -> Result<()> {
     for row in 0..2 {
         let difference = &got.slice(s![row, 0, ..]) - &want;
         assert!(difference.iter().all(|x| x.abs() < 1e-5), "row {row}: {difference}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_cache_of_few_bits_gives_nearly_what_the_whole_gives() -> Result<()> {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return Ok(());
+    }
+    let whole = subgraph(PositionKind::Rotary, None, GraphKind::Forward, false)?.run(inputs(0, LENGTH))?;
+    let whole = whole["mixed"].f32("mixed")?;
+    let largest = whole.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+    // One after the other, and of fixed lengths, where what is before the tokens has a scale of zero.
+    for (bits, fixed, most) in [(8, false, 0.01), (8, true, 0.01), (4, false, 0.15), (4, true, 0.15)] {
+        let bits = CacheBits::of(bits).unwrap();
+        let build = |kind| ready(graph(PositionKind::Rotary, None, kind, Some(bits))?, fixed);
+        let (step, reorder) = (build(GraphKind::Decode)?, build(GraphKind::BeamDecode)?);
+        let mut kept = KvState::new();
+        let (mut start, mut worst) = (0, 0.0_f32);
+        for end in [7, 8, 9, 40, 41, LENGTH - 1, LENGTH] {
+            let mut given = inputs(start, end);
+            let beams = end == 9;
+            if beams {
+                given.insert("beam_idx".to_owned(), Value::I64(ndarray::arr1(&[0, 1]).into_dyn()));
+            }
+            let (graph, kind) =
+                if beams { (&reorder, GraphKind::BeamDecode) } else { (&step, GraphKind::Decode) };
+            let got = graph.run_cached(kind, given, &mut kept)?;
+            let got = tokens(got["mixed"].f32("mixed")?, start);
+            let want = tokens(&whole.slice(s![.., start..end, ..]).to_owned().into_dyn(), start);
+            worst = got.iter().zip(want).fold(worst, |worst, (got, want)| worst.max((got - want).abs()));
+            start = end;
+        }
+        assert!(worst > 0.0 && worst < most * largest, "{bits:?}: {worst} of {largest}");
     }
     Ok(())
 }

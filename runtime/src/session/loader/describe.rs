@@ -1,7 +1,7 @@
 //! What is known of a checkpoint without running it: its graph, lowered or not, its inputs and parameters.
 
 use super::inspection::{self, Inspected, Inspection};
-use super::{Loader, Loads, Quantizing, subgraph};
+use super::{Choices, Loader, Loads, Quantizing, subgraph};
 use crate::engine;
 use crate::graph::{Input, Weight};
 use crate::lower::{Lowered, Target, lower};
@@ -11,13 +11,13 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// Reads the configuration and builds the graph by it.
     pub(crate) fn build(&self) -> Result<()> {
         let (_, config, head, weights) = self.read()?;
-        subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false).map(|_| ())
+        subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.choices()).map(|_| ())
     }
 
     /// The parameters that a checkpoint of this configuration has, none of which need be there.
     pub(crate) fn parameters(&self) -> Result<Vec<Weight>> {
         let (_, config, head) = self.configuration()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, None, self.interpolate, false)?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, None, self.choices())?;
         Ok(graph.all_weights())
     }
 
@@ -36,7 +36,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// As [`Loader::lower`].
     pub(crate) fn lower_to(&self, mut target: Target) -> Result<Lowered> {
         let (_, config, head, weights) = self.read()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false)?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.choices())?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
         if self.kind == GraphKind::Forward {
             let all = weights.locate(&graph.all_weights(), &A::NAMES)?;
@@ -61,7 +61,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// When the configuration is not the architecture's.
     pub(crate) fn inputs(&self) -> Result<Vec<Input>> {
         let (_, config, head, weights) = self.read()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false)?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.choices())?;
         Ok(graph.inputs().to_vec())
     }
 
@@ -71,7 +71,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// When the configuration is not the architecture's, or a file cannot be read.
     pub(crate) fn inspect(&self, contexts: &[usize]) -> Result<Inspection> {
         let (raw, config, head, weights) = self.read()?;
-        let build = |kind| subgraph::built::<A>(&config, head, kind, Some(&weights), false, false);
+        let build = |kind| subgraph::built::<A>(&config, head, kind, Some(&weights), Choices::default());
         inspection::inspect::<A>(&Inspected { raw: &raw, head, weights: &weights, build: &build }, contexts)
     }
 }

@@ -48,8 +48,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
 
     fn writing(&self, recipe: Recipe, out: &Path) -> Result<Writing> {
         let (_, config, head, weights) = self.read()?;
-        let graph =
-            subgraph::built::<A>(&config, head, GraphKind::Forward, Some(&weights), self.interpolate, false)?;
+        let graph = subgraph::built::<A>(&config, head, GraphKind::Forward, Some(&weights), self.choices())?;
         weights.locate(graph.weights(), &A::NAMES)?;
         let stored = |name: &str| weights.stored_as(name, &A::NAMES);
         let linear: BTreeSet<String> =

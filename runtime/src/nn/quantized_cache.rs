@@ -1,0 +1,166 @@
+//! Cached keys and values in 8 or 4 bits (`QuantizedCache`): codes, and a scale for each group of a position's elements.
+
+use crate::Result;
+use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor, Unary};
+
+/// The elements of a position that share a scale, where they divide the head's size; all of them otherwise.
+const GROUP: usize = 32;
+
+/// Least scale: nothing is divided by zero, in half precision too.
+const LEAST: f32 = 1e-6;
+
+/// How many bits a cached element takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheBits {
+    /// A byte an element.
+    Eight,
+    /// A byte for two elements: the first half of a head in the low bits, the second half in the high ones.
+    Four,
+}
+
+impl CacheBits {
+    /// Of a number of bits; none where there are no such codes.
+    pub fn of(bits: usize) -> Option<Self> {
+        match bits {
+            8 => Some(Self::Eight),
+            4 => Some(Self::Four),
+            _ => None,
+        }
+    }
+
+    /// The largest code: codes are of both signs around zero.
+    fn most(self) -> f32 {
+        match self {
+            Self::Eight => 127.0,
+            Self::Four => 7.0,
+        }
+    }
+
+    /// The bytes that a position of a head of this size takes.
+    pub(crate) fn bytes(self, size: usize) -> usize {
+        match self {
+            Self::Eight => size,
+            Self::Four => size / 2,
+        }
+    }
+
+    /// Whether heads of this size can be so cached: two elements share a byte of 4 bits.
+    pub(crate) fn takes(self, size: usize) -> bool {
+        size > 0 && (self == Self::Eight || size % 2 == 0)
+    }
+}
+
+/// The scales of a position of a head of this size.
+pub(crate) fn groups(size: usize) -> usize {
+    if size % GROUP == 0 { size / GROUP } else { 1 }
+}
+
+/// Keys or values `[batch, kv_heads, length, size]` as codes `[batch, kv_heads, length, bytes]`, unsigned bytes, and scales
+/// `[batch, kv_heads, length, groups]`: the largest element of a group has the largest code.
+///
+/// # Errors
+/// When x has not four axes, of which the last is of fixed length.
+pub(crate) fn quantize(g: &mut Graph, x: &Tensor, bits: CacheBits) -> Result<(Tensor, Tensor)> {
+    let grouped = grouped(g, x)?;
+    let magnitude = g.unary(Unary::Abs, &grouped);
+    let largest = g.reduce(Reduction::Max, &magnitude, &[4], true)?;
+    let step = g.scalar(1.0 / bits.most());
+    let scale = g.mul(&largest, &step)?;
+    let least = g.scalar(LEAST);
+    let scale = g.binary(Binary::Max, &scale, &least)?;
+    let codes = g.div(&grouped, &scale)?;
+    let codes = g.unary(Unary::Round, &codes);
+    let zero = g.scalar(bits.most() + 1.0);
+    let codes = g.add(&codes, &zero)?;
+    let codes = g.flatten(&codes, 3..5)?;
+    let codes = match bits {
+        CacheBits::Eight => codes,
+        CacheBits::Four => {
+            let half = size(x) / 2;
+            let (low, high) = (g.slice(&codes, 3, 0..half)?, g.slice(&codes, 3, half..2 * half)?);
+            let sixteen = g.scalar(16.0);
+            let high = g.mul(&high, &sixteen)?;
+            g.add(&low, &high)?
+        }
+    };
+    Ok((g.cast(&codes, Dtype::U8), g.squeeze(&scale, 4)?))
+}
+
+/// What codes and scales stand for, `[batch, kv_heads, length, size]`.
+///
+/// # Errors
+/// When they are not of [`quantize`]'s shapes.
+pub(crate) fn dequantize(g: &mut Graph, codes: &Tensor, scale: &Tensor, bits: CacheBits) -> Result<Tensor> {
+    let codes = g.cast(codes, Dtype::F32);
+    let codes = match bits {
+        CacheBits::Eight => codes,
+        CacheBits::Four => {
+            let (sixteenth, sixteen) = (g.scalar(1.0 / 16.0), g.scalar(16.0));
+            let high = g.mul(&codes, &sixteenth)?;
+            let high = g.unary(Unary::Floor, &high);
+            let taken = g.mul(&high, &sixteen)?;
+            let low = g.sub(&codes, &taken)?;
+            g.concat(&[&low, &high], 3)?
+        }
+    };
+    let zero = g.scalar(bits.most() + 1.0);
+    let codes = g.sub(&codes, &zero)?;
+    let grouped = grouped(g, &codes)?;
+    let scale = g.unsqueeze(scale, 4)?;
+    let x = g.mul(&grouped, &scale)?;
+    g.flatten(&x, 3..5)
+}
+
+/// `[batch, kv_heads, length, groups, elements]`.
+fn grouped(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let size = size(x);
+    let groups = groups(size);
+    let mut shape = x.shape()[..x.rank() - 1].to_vec();
+    shape.extend([Dim::Fixed(groups), Dim::Fixed(size / groups)]);
+    g.reshape(x, shape)
+}
+
+fn size(x: &Tensor) -> usize {
+    x.shape().last().and_then(Dim::fixed).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::expect;
+
+    fn round_trip(numbers: &'static [f32], bits: CacheBits) -> impl FnOnce(&mut Graph) -> Result<Tensor> {
+        move |g| {
+            let x = g.constant(&[1, 1, 1, numbers.len()], numbers.to_vec())?;
+            let (codes, scale) = quantize(g, &x, bits)?;
+            dequantize(g, &codes, &scale, bits)
+        }
+    }
+
+    #[test]
+    fn codes_are_the_nearest_of_as_many_as_there_are_bits() {
+        let numbers = &[12.7, -0.14, 3.0, 0.0];
+        expect(&[], round_trip(numbers, CacheBits::Eight), &[1, 1, 1, 4], &[12.7, -0.1, 3.0, 0.0]);
+        let numbers = &[-7.0, 3.4, 6.6, 0.2];
+        expect(&[], round_trip(numbers, CacheBits::Four), &[1, 1, 1, 4], &[-7.0, 3.0, 7.0, 0.0]);
+    }
+
+    #[test]
+    fn nothing_but_zeros_stays_so() {
+        expect(&[], round_trip(&[0.0; 4], CacheBits::Four), &[1, 1, 1, 4], &[0.0; 4]);
+    }
+
+    #[test]
+    fn each_group_has_its_own_scale() {
+        static NUMBERS: [f32; 64] = {
+            let mut numbers = [0.5; 64];
+            numbers[0] = 1000.0;
+            numbers
+        };
+        let mut want = NUMBERS;
+        // A half is nothing beside a thousand in 4 bits, in its own group alone.
+        want[1..32].fill(0.0);
+        expect(&[], round_trip(&NUMBERS, CacheBits::Four), &[1, 1, 1, 64], &want);
+        assert_eq!([groups(64), groups(40), groups(32)], [2, 1, 1]);
+    }
+}
