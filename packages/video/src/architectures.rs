@@ -23,6 +23,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::video_llava::Model>(),
     #[cfg(feature = "videomae")]
     DynArchitecture::of::<crate::videomae::Model>(),
+    #[cfg(feature = "videomt")]
+    DynArchitecture::of::<crate::videomt::Model>(),
     #[cfg(feature = "videoprism")]
     DynArchitecture::of::<crate::videoprism::Model>(),
     #[cfg(feature = "videoprism_vision_model")]

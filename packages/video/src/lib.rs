@@ -23,6 +23,8 @@ pub use weft_video_llama_3 as video_llama_3;
 pub use weft_video_llava as video_llava;
 #[cfg(feature = "videomae")]
 pub use weft_videomae as videomae;
+#[cfg(feature = "videomt")]
+pub use weft_videomt as videomt;
 #[cfg(feature = "videoprism")]
 pub use weft_videoprism as videoprism;
 #[cfg(feature = "videoprism_vision_model")]

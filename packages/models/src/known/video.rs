@@ -15,6 +15,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "video_llama_3", category: "video", model_types: &["video_llama_3"] },
     KnownModel { name: "video_llava", category: "video", model_types: &["video_llava"] },
     KnownModel { name: "videomae", category: "video", model_types: &["videomae"] },
+    KnownModel { name: "videomt", category: "video", model_types: &["videomt"] },
     KnownModel { name: "videoprism", category: "video", model_types: &["videoprism"] },
     KnownModel { name: "videoprism_vision_model", category: "video", model_types: &["videoprism_vision_model"] },
     KnownModel { name: "vivit", category: "video", model_types: &["vivit"] },

@@ -6,12 +6,13 @@ from functools import partial
 from random import Random
 
 import transformers
+from transformers import PreTrainedConfig
 
 from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store, texts
 from weft_reference.drawn.pictures import pixels
 from weft_reference.inputs import floats, integers
-from weft_reference.models import clip_text, clip_vision, clipseg, groupvit, mask2former, maskformer, owlvit, sam2, vitdet
+from weft_reference.models import clip_text, clip_vision, clipseg, groupvit, mask2former, maskformer, owlvit, sam2, videomt, vitdet
 from weft_reference.models.eomt import masking
 
 
@@ -50,20 +51,28 @@ def sam(prefix: str, rng: Random, path: str) -> Case:
 
 
 def eomt(prefix: str, rng: Random, path: str) -> Case:
+    config = queried(prefix, rng)
+    probabilities = [float(rng.randint(0, 1)) for _ in range(config.num_blocks)]
+    inputs = pixels(rng, path, 3, config.image_size)
+    return Case(path, f"{prefix}ForUniversalSegmentation", config, inputs, "Drawn at random.", masking(*probabilities))
+
+
+def queried(prefix: str, rng: Random) -> PreTrainedConfig:
     heads, patch, layers = rng.choice((1, 2, 3)), rng.choice((4, 8)), rng.randint(2, 5)
     sizes = {"hidden_size": heads * 4 * rng.randint(1, 3), "num_hidden_layers": layers, "num_attention_heads": heads}
     sizes |= {"image_size": patch * rng.randint(2, 6), "patch_size": patch, "num_blocks": rng.randint(1, layers)}
     sizes |= {"num_queries": rng.randint(1, 9), "num_register_tokens": rng.randint(1, 4), "num_labels": rng.randint(1, 6)}
     sizes |= {"num_upscale_blocks": rng.randint(1, 3), "layer_norm_eps": rng.choice(EPSILONS), "hidden_act": rng.choice(ACTIVATIONS)}
-    if prefix == "Eomt":
+    if prefix != "EomtDinov3":
         sizes |= {"mlp_ratio": rng.randint(1, 4), "use_swiglu_ffn": rng.random() < 0.4}
     else:
         sizes |= {"intermediate_size": rng.randint(8, 40), "use_gated_mlp": rng.random() < 0.4, "mlp_bias": rng.random() < 0.6}
         sizes |= {name: rng.random() < 0.5 for name in ("query_bias", "key_bias", "value_bias", "proj_bias")}
-    config = getattr(transformers, f"{prefix}Config")(**sizes)
-    probabilities = [float(rng.randint(0, 1)) for _ in range(config.num_blocks)]
-    inputs = pixels(rng, path, 3, config.image_size)
-    return Case(path, f"{prefix}ForUniversalSegmentation", config, inputs, "Drawn at random.", masking(*probabilities))
+    return getattr(transformers, f"{prefix}Config")(**sizes)
+
+
+def frames(rng: Random, path: str) -> Case:
+    return videomt.case(path, "Drawn at random.", queried("Videomt", rng), rng.randint(1, 3), rng.random() < 0.4, store(rng))
 
 
 def towers(rng: Random) -> tuple[Changes, Changes]:
@@ -217,6 +226,7 @@ DRAWN = {
     "sam_hq": partial(sam, "SamHQ"),
     "eomt": partial(eomt, "Eomt"),
     "eomt_dinov3": partial(eomt, "EomtDinov3"),
+    "videomt": frames,
     "clipseg": clip_decoder,
     "owlvit": partial(open_vocabulary, "OwlViT"),
     "owlv2": partial(open_vocabulary, "Owlv2"),
