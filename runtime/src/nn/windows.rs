@@ -66,6 +66,36 @@ impl Windows {
         g.reshape(&x, dims![batch, rows * columns, width])
     }
 
+    /// [`Windows::partition`] of a grid that is rolled before it is padded (timm's `SwinTransformerBlock`).
+    ///
+    /// # Errors
+    /// As [`Windows::partition`].
+    pub fn partition_rolled(&self, g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+        let x = self.roll_grid(g, x, |length, shift| shift % length.max(1))?;
+        Self { shift: 0, ..*self }.partition(g, &x)
+    }
+
+    /// [`Windows::reverse`] of what [`Windows::partition_rolled`] gives.
+    ///
+    /// # Errors
+    /// As [`Windows::reverse`].
+    pub fn reverse_rolled(&self, g: &mut Graph, x: &Tensor, batch: &Dim) -> Result<Tensor> {
+        let x = Self { shift: 0, ..*self }.reverse(g, x, batch)?;
+        self.roll_grid(g, &x, |length, shift| match shift % length.max(1) {
+            0 => 0,
+            shift => length - shift,
+        })
+    }
+
+    /// `[batch, rows * columns, width]` with its grid rolled up and left, by as much as `by` says of an edge and the shift.
+    fn roll_grid(&self, g: &mut Graph, x: &Tensor, by: impl Fn(usize, usize) -> usize) -> Result<Tensor> {
+        let ([rows, columns], shape) = (self.grid, x.shape().to_vec());
+        let width = width(g, x)?;
+        let x = g.reshape(x, dims![&shape[0], rows, columns, width])?;
+        let x = roll(g, &x, self.grid.map(|length| by(length, self.shift)))?;
+        g.reshape(&x, shape)
+    }
+
     /// Relative position bias `[1, heads, window², window²]`, from `relative_position_bias_table`
     /// `[(2 * window - 1)², heads]`.
     ///

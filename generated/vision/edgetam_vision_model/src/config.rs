@@ -148,16 +148,22 @@ pub struct ModelArgsConfig {
     pub cardinality: Option<usize>,
     /// The channels of a group in a stage of 64.
     pub base_width: Option<usize>,
-    /// The width of vision transformers, or of each stage of RepViT.
+    /// The width of vision transformers, of the first stage of Swin, or of each stage.
     pub embed_dim: Option<PerLayer>,
     /// Their layers.
     pub depth: Option<PerLayer>,
-    /// Vision transformers: the edge of images, pixels.
+    /// Swin: the layers of each stage.
+    pub depths: Option<Vec<usize>>,
+    /// The edge of its windows, patches, or that of each stage.
+    pub window_size: Option<PerLayer>,
+    /// Whether they are never smaller for a small grid, and shift over it.
+    pub always_partition: Option<bool>,
+    /// Swin and vision transformers: the edge of images, pixels.
     pub img_size: Option<usize>,
     /// That of patches.
     pub patch_size: Option<usize>,
-    /// Attention heads.
-    pub num_heads: Option<usize>,
+    /// Attention heads, of Swin those of each stage.
+    pub num_heads: Option<PerLayer>,
     /// The expansion ratio of the MLPs.
     pub mlp_ratio: Option<f64>,
     /// Whether queries, keys and values have biases.
@@ -188,6 +194,9 @@ impl Default for ModelArgsConfig {
             base_width: None,
             embed_dim: None,
             depth: None,
+            depths: None,
+            window_size: None,
+            always_partition: None,
             img_size: None,
             patch_size: None,
             num_heads: None,
@@ -220,9 +229,6 @@ impl weft::Configuration for ModelArgsConfig {
         }
         if self.patch_size.is_some_and(|value| value < 1) {
             return Err(format!("patch_size: {} is less than 1", self.patch_size.unwrap_or_default()));
-        }
-        if self.num_heads.is_some_and(|value| value < 1) {
-            return Err(format!("num_heads: {} is less than 1", self.num_heads.unwrap_or_default()));
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::Head;
 /// What `EdgeTamVisionModel` takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images: of three channels, of any size unless the network is a vision transformer. `[batch, channels, height, width]`
+    /// The images: of three channels, of any size unless the network is a vision transformer or Swin. `[batch, channels, height, width]`
     pub pixel_values: Array4<f32>,
 }
 

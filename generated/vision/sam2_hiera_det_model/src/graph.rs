@@ -28,7 +28,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `last_hidden_state` and `intermediate_hidden_states.0` …, each `[batch, rows, columns, channels]`.
 fn sam2_hiera_det(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
-    let maps = stages(g, c, &g.root(), &pixels)?;
+    let maps = feature_maps(g, c, &g.root(), &pixels)?;
     for (index, map) in maps.iter().enumerate() {
         let map = g.transpose(map, &[0, 2, 3, 1])?;
         if index + 1 == maps.len() {
@@ -45,7 +45,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 }
 
 /// The feature maps of all stages (`Sam2HieraDetModel`), each `[batch, channels, rows, columns]`.
-fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let refused = |problem: &str| Error::Graph {
         op: "Conv".to_owned(),
         scope: w.path().to_owned(),

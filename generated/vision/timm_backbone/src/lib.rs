@@ -3,8 +3,8 @@
 
 //! Timm backbone for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The feature maps of a network of the library timm by its name, residual networks and RepViT (Wightman,
-//! 2019).
+//! The feature maps of a network of the library timm by its name, residual networks, RepViT, Swin and vision
+//! transformers (Wightman, 2019).
 //!
 //! ```no_run
 //! use weft_timm_backbone::heads::{Inputs, Backbone};

@@ -7,8 +7,8 @@
 
 use weft::config::PerLayer;
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Graph, Input, PadMode, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::graph::{Conv, Dim, Graph, Input, PadMode, Reduction, Scope, Tensor};
+use weft::nn::{self, Activation, Attention, Windows};
 use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
@@ -54,6 +54,7 @@ fn timm_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let logits = match network(c)? {
         Network::ResNet(_) => g.linear(&w.scope("fc"), &pooled, c.num_labels())?,
         Network::RepVit(_) => classify(g, c, &w.scope("head"), &pooled)?,
+        Network::Swin(_) => g.linear(&w.scope("head.fc"), &pooled, c.num_labels())?,
         Network::VisionTransformer(_) => {
             g.linear(&w.scope("head"), &pooled, c.num_labels())?
         }
@@ -68,6 +69,7 @@ const EPSILON: f64 = 1e-5;
 enum Network {
     ResNet(ResNet),
     RepVit(RepVit),
+    Swin(Swin),
     VisionTransformer(VisionTransformer),
 }
 
@@ -77,11 +79,12 @@ fn network(c: &Config) -> Result<Network> {
     let networks = [
         ResNet::named(name).map(|net| Network::ResNet(net.changed(c))),
         RepVit::named(name).map(|net| Network::RepVit(net.changed(c))),
+        Swin::named(name).map(|net| Network::Swin(net.changed(c))),
         VisionTransformer::named(name).map(|net| Network::VisionTransformer(net.changed(c))),
     ];
     let known: Vec<_> = RESNETS.iter().chain(REPVITS.iter().map(|(name, ..)| name)).copied().collect();
     let problem = format!(
-        "config.json asks for timm's `{name}`; supported are {}, and `vit_<size>_patch<edge>_<image>` of the sizes tiny, small, base, large and huge",
+        "config.json asks for timm's `{name}`; supported are {}, `vit_<size>_patch<edge>_<image>` of the sizes tiny, small, base, large and huge, and `swin_<size>_patch4_window<edge>_<image>` of tiny, small, base and large",
         known.join(", "),
     );
     networks.into_iter().flatten().next().ok_or_else(|| refused(problem))
@@ -97,6 +100,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     let args = &c.model_args;
     let channels = args.as_ref().and_then(|args| args.in_chans).unwrap_or(3);
     let [rows, columns] = match network(c) {
+        Ok(Network::Swin(net)) => [net.image_size.into(), net.image_size.into()],
         Ok(Network::VisionTransformer(net)) => {
             [net.image_size.into(), net.image_size.into()]
         }
@@ -105,13 +109,19 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, channels, rows, columns]))
 }
 
-/// Images to hidden states: the last feature map `[batch, channels, rows, columns]`, or those of all tokens.
+/// Images to hidden states: the last feature map `[batch, channels, rows, columns]`, of Swin normalised and with channels last, or those
+/// of all tokens.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let maps = match network(c)? {
         Network::VisionTransformer(net) => return token_states(g, c, &net, w, x),
         Network::ResNet(net) => net.maps(g, w, x, 5)?,
         Network::RepVit(net) => {
             net.maps(g, |stage| w.scope("stages").index(stage), w, x)?
+        }
+        Network::Swin(net) => {
+            let maps = net.maps(g, |stage| w.scope("layers").index(stage), w, x, net.depths.len())?;
+            let last = maps.last().map(|last| g.layer_norm(&w.scope("norm"), last, EPSILON));
+            last.transpose()?.into_iter().collect()
         }
     };
     Ok(maps.into_iter().next_back().unwrap_or_else(|| x.clone()))
@@ -122,6 +132,7 @@ fn pooled(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     match network(c)? {
         Network::VisionTransformer(net) => image_state(g, c, &net, w, x),
         Network::ResNet(_) | Network::RepVit(_) => nn::global_avg_pool(g, x),
+        Network::Swin(_) => g.reduce(Reduction::Mean, x, &[1, 2], false),
     }
 }
 
@@ -479,6 +490,164 @@ fn channel_mixer(g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<T
     g.add(x, &h)
 }
 
+/// A Swin transformer (`SwinTransformer`).
+struct Swin {
+    /// The edges of images and patches, pixels.
+    image_size: usize,
+    patch_size: usize,
+    /// Of each stage the width, the layers, the attention heads and the edge of windows.
+    widths: Vec<usize>,
+    depths: Vec<usize>,
+    heads: Vec<usize>,
+    windows: Vec<usize>,
+    /// How much wider MLPs are.
+    mlp_ratio: f64,
+    /// Whether queries, keys and values have biases.
+    qkv_bias: bool,
+    /// Whether windows are never smaller for a small grid, and shift over it.
+    always_partition: bool,
+}
+
+impl Swin {
+    /// The network of a name, `swin_base_patch4_window12_384` or `swin_s3_tiny_224`, if there is one.
+    fn named(name: &str) -> Option<Self> {
+        let name = name.strip_prefix("swin_")?;
+        let (size, windows, image) = match name.split_once("_patch4_window") {
+            Some((size, rest)) => {
+                let (window, image) = rest.split_once('_')?;
+                (size, vec![window.parse().ok() ?; 4], image)
+            }
+            None => {
+                let (size, image) = name.split_once("_2")?;
+                let windows = if size == "s3_small" {
+                    vec![14, 14, 14, 7]
+                } else {
+                    vec![7, 7, 14, 7]
+                };
+                (size, windows, if image == "24" { "224" } else { return None })
+            }
+        };
+        let (width, third, heads) = match size {
+            "tiny" | "s3_tiny" => (96, 6, 3),
+            "small" | "s3_small" => (96, 18, 3),
+            "s3_base" => (96, 30, 3),
+            "base" => (128, 18, 4),
+            "large" => (192, 18, 6),
+            _ => return None,
+        };
+        let image_size = image.parse().ok()?;
+        let doubled = |first: usize| {
+            (0..4).map(|stage| first << stage).collect::<Vec<_>>()
+        };
+        let (widths, heads, depths) = (doubled(width), doubled(heads), vec![2, 2, third, 2]);
+        let (patch_size, mlp_ratio, qkv_bias, always_partition) = (4, 4.0, true, false);
+        Some(Self {
+            image_size,
+            patch_size,
+            widths,
+            depths,
+            heads,
+            windows,
+            mlp_ratio,
+            qkv_bias,
+            always_partition,
+        })
+    }
+
+    /// With what the configuration changes; a width alone is the first stage's, a window all stages'.
+    fn changed(mut self, c: &Config) -> Self {
+        if let Some(args) = &c.model_args {
+            self.image_size = args.img_size.unwrap_or(self.image_size);
+            self.patch_size = args.patch_size.unwrap_or(self.patch_size);
+            self.depths = args.depths.clone().unwrap_or(self.depths);
+            self.heads = args.num_heads.as_ref().map_or(self.heads, |heads| heads.0.clone());
+            let stages = self.depths.len();
+            let each = |of: &PerLayer, next: fn(usize, usize) -> usize| match of.0[..] {
+                [one] => (0..stages).map(|stage| next(one, stage)).collect(),
+                _ => of.0.clone(),
+            };
+            if let Some(widths) = &args.embed_dim {
+                self.widths = each(widths, |first, stage| first << stage.min(31));
+            }
+            if let Some(windows) = &args.window_size {
+                self.windows = each(windows, |edge, _| edge);
+            }
+            self.mlp_ratio = args.mlp_ratio.unwrap_or(self.mlp_ratio);
+            self.qkv_bias = args.qkv_bias.unwrap_or(self.qkv_bias);
+            self.always_partition = args.always_partition.unwrap_or(self.always_partition);
+        }
+        self
+    }
+
+    /// The feature maps of the first `count` stages, which `stage` says the names of: `[batch, rows, columns, width]`.
+    fn maps(
+        &self,
+        g: &mut Graph,
+        stage: impl Fn(usize) -> Scope,
+        w: &Scope,
+        x: &Tensor,
+        count: usize,
+    ) -> Result<Vec<Tensor>> {
+        let (count, stages) = (count.min(self.depths.len()), self.depths.len());
+        let given = [&self.widths, &self.heads, &self.windows].map(Vec::len);
+        if given != [stages; 3] || self.windows.contains(&0) || self.patch_size == 0 {
+            return Err(refused(format!(
+                "a Swin transformer of {stages} stages has {given:?} widths, heads and windows, or a window or patch of 0"
+            )));
+        }
+        let conv = Conv::patches(self.widths.first().copied().unwrap_or_default(), self.patch_size);
+        let own = w.scope("patch_embed");
+        let (x, _) = nn::patch_embedding(g, &own.scope("proj"), x, &conv)?;
+        let mut x = g.layer_norm(&own.scope("norm"), &x, EPSILON)?;
+        let (mut side, mut maps) = (self.image_size / self.patch_size, vec![]);
+        for index in 0..count {
+            let (w, width) = (stage(index), self.widths[index]);
+            if index > 0 {
+                x = nn::patch_merge(g, &x, [side; 2])?;
+                x = g.layer_norm(&w.scope("downsample.norm"), &x, EPSILON)?;
+                x = g.linear_no_bias(&w.scope("downsample.reduction"), &x, width)?;
+                side = side.div_ceil(2);
+            }
+            for block in 0..self.depths[index] {
+                let limit = if self.always_partition { usize::MAX } else { side };
+                let windows = Windows::of_layer(block, [side; 2], self.windows[index], limit);
+                x = self.block(g, &w.scope("blocks").index(block), &x, &windows, self.heads[index])?;
+            }
+            maps.push(g.reshape(&x, dims![&x.shape() [0], side, side, width])?);
+        }
+        Ok(maps)
+    }
+
+    /// One pre-norm layer (`SwinTransformerBlock`) with window attention (`WindowAttention`).
+    fn block(&self, g: &mut Graph, w: &Scope, x: &Tensor, windows: &Windows, heads: usize) -> Result<Tensor> {
+        let Some(width) = x.dim(-1).and_then(Dim::fixed) else {
+            return Err(refused("the width of a Swin transformer is not known".to_owned()));
+        };
+        let (own, batch, reach) = (w.scope("attn"), &x.shape()[0], 2 * windows.window - 1);
+        let h = g.layer_norm(&w.scope("norm1"), x, EPSILON)?;
+        let h = windows.partition_rolled(g, &h)?;
+        let qkv = g.linear_biased(&own.scope("qkv"), &h, 3 * width, self.qkv_bias)?;
+        let [q, k, v] = nn::split_last(g, &qkv, [width; 3])?;
+        let table = g.weight(&own.name("relative_position_bias_table"), &[reach * reach, heads])?;
+        let bias = windows.bias(g, &table)?;
+        let mask = windows.mask(g, &bias, batch, -100.0)?;
+        let h = g.attention(
+            &q,
+            &k,
+            &v,
+            &Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() },
+        )?;
+        let h = g.linear(&own.scope("proj"), &h, width)?;
+        let h = windows.reverse_rolled(g, &h, batch)?;
+        let x = g.add(x, &h)?;
+        let h = g.layer_norm(&w.scope("norm2"), &x, EPSILON)?;
+        let inner = (width as f64 * self.mlp_ratio) as usize;
+        let h = nn::Mlp { up: "mlp.fc1", down: "mlp.fc2", width: inner, act: Activation::Gelu, bias: true }
+            .forward(g, w, &h)?;
+        g.add(&x, &h)
+    }
+}
+
 /// A vision transformer (`VisionTransformer`).
 struct VisionTransformer {
     /// The edges of images and patches, pixels.
@@ -548,7 +717,7 @@ impl VisionTransformer {
             };
             self.width = one(&args.embed_dim).unwrap_or(self.width);
             self.depth = one(&args.depth).unwrap_or(self.depth);
-            self.heads = args.num_heads.unwrap_or(self.heads);
+            self.heads = one(&args.num_heads).unwrap_or(self.heads);
             self.mlp_ratio = args.mlp_ratio.unwrap_or(self.mlp_ratio);
             self.layer_scale = args.init_values.map_or(self.layer_scale, |_| true);
             self.registers = args.reg_tokens.unwrap_or(self.registers);

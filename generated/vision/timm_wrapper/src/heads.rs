@@ -11,7 +11,7 @@ use crate::Head;
 /// What `TimmWrapperModel` and `TimmWrapperForImageClassification` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images: of three channels, of any size unless the network is a vision transformer. `[batch, channels, height, width]`
+    /// The images: of three channels, of any size unless the network is a vision transformer or Swin. `[batch, channels, height, width]`
     pub pixel_values: Array4<f32>,
 }
 
@@ -35,7 +35,7 @@ impl HeadOutput<crate::Model> for ModelOutput {
 /// What `TimmWrapperModel` gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelOutput {
-    /// The last feature map; of a vision transformer all tokens, `[batch, tokens, channels]`. `[batch, channels, rows, columns?]`
+    /// The last feature map; of Swin `[batch, rows, columns, channels]`, of a vision transformer all tokens, `[batch, tokens, channels]`. `[batch, channels, rows, columns?]`
     pub last_hidden_state: ArrayD<f32>,
     /// Its mean, or the class token, where `do_pooling` asks for it. `[batch, channels]`
     pub pooler_output: Option<Array2<f32>>,

@@ -3,8 +3,8 @@
 
 //! Timm wrapper for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A network of the library timm by its name: residual networks, RepViT and vision transformers (Wightman,
-//! 2019).
+//! A network of the library timm by its name: residual networks, RepViT, Swin and vision transformers
+//! (Wightman, 2019).
 //!
 //! ```no_run
 //! use weft_timm_wrapper::heads::{Inputs, Model};

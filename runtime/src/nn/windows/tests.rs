@@ -45,6 +45,21 @@ fn shifted_windows_of_an_odd_grid_are_put_back() {
 }
 
 #[test]
+fn grids_that_are_rolled_first_are_padded_behind_what_came_around() {
+    let windows = Windows { grid: [1, 3], window: 2, shift: 1 };
+    let cut = move |g: &mut Graph| {
+        let x = patches(g, 3)?;
+        windows.partition_rolled(g, &x)
+    };
+    expect(&[], cut, &[2, 4, 1], &[2.0, 3.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+    let back = move |g: &mut Graph| {
+        let cut = cut(g)?;
+        windows.reverse_rolled(g, &cut, &Dim::Fixed(1))
+    };
+    expect(&[], back, &[1, 3, 1], &[1.0, 2.0, 3.0]);
+}
+
+#[test]
 fn bias_is_by_head_and_distance() {
     let table: Vec<f32> = (0..9).flat_map(|row| [row as f32, -(row as f32)]).collect();
     let build = |g: &mut Graph| {

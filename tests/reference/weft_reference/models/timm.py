@@ -16,6 +16,7 @@ from weft_reference.models.sam2 import prompt_cases, prompted
 MODELS = ("timm_wrapper", "timm_backbone", "edgetam_vision_model", "edgetam")
 RESNET = {"layers": [1, 1, 2, 1], "channels": [8, 12, 16, 24]}
 REPVIT = {"embed_dim": [8, 40, 48, 56], "depth": [1, 2, 2, 1]}
+SWIN = {"img_size": 40, "window_size": 3, "embed_dim": 8, "depths": [2, 3, 1], "num_heads": [1, 2, 4]}
 VIT = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2, "num_heads": 2}
 
 
@@ -23,8 +24,8 @@ def wrapper(architecture: str, **arguments: Any) -> PreTrainedConfig:
     return transformers.TimmWrapperConfig(architecture=architecture, model_args=arguments or None, num_labels=3)
 
 
-def pixels(size: tuple[int, int], channels: int = 3) -> dict[str, Any]:
-    return {"pixel_values": floats("pixels", (2, channels, *size), -2.0, 2.0)}
+def pixels(size: tuple[int, int], channels: int = 3, batch: int = 2) -> dict[str, Any]:
+    return {"pixel_values": floats("pixels", (batch, channels, *size), -2.0, 2.0)}
 
 
 def goldens() -> Iterator[Case]:
@@ -60,6 +61,11 @@ def goldens() -> Iterator[Case]:
     yield one("vit", "A vision transformer.", wrapper("vit_base_patch16_224", **VIT), (32, 32))
     scaled = wrapper("vit_small_patch14_reg4_dinov2", **VIT, mlp_ratio=2.5, qkv_bias=False)
     yield one("vit-registers", "Register tokens, scaled layers.", scaled, (32, 32))
+    small = "Shifted windows over grids that are no whole windows, and one smaller than a window."
+    yield one("swin", small, wrapper("swin_tiny_patch4_window7_224.ms_in1k", **SWIN), (40, 40))
+    stages = SWIN | {"window_size": [2, 4, 3], "always_partition": True, "mlp_ratio": 2.5, "qkv_bias": False, "in_chans": 1}
+    yield one("swin-partition", "Windows of each stage, shifted over any grid.", wrapper("swin_s3_small_224", **stages), (40, 40), channels=1)
+    yield one("swin-classes", "Three classes.", wrapper("swin_base_patch4_window7_224", **SWIN), (40, 40), head=classes)
     mean = wrapper("vit_tiny_patch16_224", **VIT, global_pool="avg")
     yield one("vit-mean", "The mean of patches stands for an image.", mean, (32, 32))
     yield one("vit-classes", "Three classes.", wrapper("deit_tiny_patch16_224", **VIT), (32, 32), head=classes)
@@ -70,13 +76,14 @@ def goldens() -> Iterator[Case]:
 
 
 def backbones() -> Iterator[Case]:
-    def one(name: str, notes: str, backbone: str, size: tuple[int, int], **changes: Any) -> Case:
+    def one(name: str, notes: str, backbone: str, size: tuple[int, int], batch: int = 2, **changes: Any) -> Case:
         made = transformers.TimmBackboneConfig(backbone=backbone, **changes)
-        return Case(f"timm_backbone/{name}", "TimmBackbone", made, pixels(size, changes.get("num_channels", 3)), notes)
+        return Case(f"timm_backbone/{name}", "TimmBackbone", made, pixels(size, changes.get("num_channels", 3), batch), notes)
 
     yield one("last", "The last of five maps.", "resnet18", (64, 50))
     yield one("some", "Two maps of grey images.", "resnet18d", (40, 32), out_indices=[1, 3], num_channels=1)
     yield one("repvit", "All maps but the last.", "repvit_m0_9", (32, 32), out_indices=[0, 1, 2])
+    yield one("swin", "The third of four stages.", "swin_tiny_patch4_window7_224", (224, 224), batch=1, out_indices=[2], num_channels=1)
     yield one("negative", "Indices from the last; a stem that grows wider.", "resnet10t", (32, 32), out_indices=[2, -1])
 
 

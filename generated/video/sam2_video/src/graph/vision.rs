@@ -22,7 +22,7 @@ fn pyramid_images(g: &mut Graph, c: &Config) -> Result<Tensor> {
 /// The backbone's last map, and the pyramid's `num_feature_levels` largest ones, the largest first (`Sam2VisionNeck`).
 pub(super) fn pyramid(g: &mut Graph, c: &Config, w: &Scope) -> Result<(Tensor, Vec<Tensor>)> {
     let pixels = pyramid_images(g, c)?;
-    let stages = backbone::stages(g, &c.backbone_config, &w.scope("backbone"), &pixels)?;
+    let stages = backbone::feature_maps(g, &c.backbone_config, &w.scope("backbone"), &pixels)?;
     let (mut maps, mut above): (Vec<Tensor>, Option<Tensor>) = (vec![], None);
     for (index, map) in stages.iter().enumerate().rev() {
         let conv = Conv::new(c.fpn_hidden_size, &[c.fpn_kernel_size; 2])

@@ -8,8 +8,8 @@
 //! A network of the library timm (`TimmWrapperModel`, `TimmBackbone`), chosen by its name.
 
 use weft::config::PerLayer;
-use weft::graph::{Conv, Graph, PadMode, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::graph::{Conv, Dim, Graph, PadMode, Scope, Tensor};
+use weft::nn::{self, Activation, Attention, Windows};
 use weft::{Error, Result, dims};
 
 use crate::BackboneConfig as Config;
@@ -21,6 +21,7 @@ const EPSILON: f64 = 1e-5;
 enum Network {
     ResNet(ResNet),
     RepVit(RepVit),
+    Swin(Swin),
     VisionTransformer(VisionTransformer),
 }
 
@@ -30,11 +31,12 @@ fn network(c: &Config) -> Result<Network> {
     let networks = [
         ResNet::named(name).map(|net| Network::ResNet(net.changed(c))),
         RepVit::named(name).map(|net| Network::RepVit(net.changed(c))),
+        Swin::named(name).map(|net| Network::Swin(net.changed(c))),
         VisionTransformer::named(name).map(|net| Network::VisionTransformer(net.changed(c))),
     ];
     let known: Vec<_> = RESNETS.iter().chain(REPVITS.iter().map(|(name, ..)| name)).copied().collect();
     let problem = format!(
-        "config.json asks for timm's `{name}`; supported are {}, and `vit_<size>_patch<edge>_<image>` of the sizes tiny, small, base, large and huge",
+        "config.json asks for timm's `{name}`; supported are {}, `vit_<size>_patch<edge>_<image>` of the sizes tiny, small, base, large and huge, and `swin_<size>_patch4_window<edge>_<image>` of tiny, small, base and large",
         known.join(", "),
     );
     networks.into_iter().flatten().next().ok_or_else(|| refused(problem))
@@ -45,14 +47,16 @@ fn refused(problem: String) -> Error {
     Error::Graph { op: "Conv".to_owned(), scope: "timm_model".to_owned(), problem }
 }
 
-/// The feature maps of stages that `out_indices` selects, the largest first (`FeatureListNet`).
-pub(super) fn stages(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Vec<Tensor>> {
+/// The feature maps of stages that `out_indices` selects, the largest first (`FeatureListNet`): `[batch, channels, rows, columns]`, of
+/// Swin `[batch, rows, columns, channels]`.
+pub(super) fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Vec<Tensor>> {
     let (w, args) = (&w.scope("timm_model"), &c.model_args);
     let indices = args.as_ref().and_then(|args| args.out_indices.as_ref());
     let net = network(c)?;
     let count = match &net {
         Network::ResNet(_) => 5,
         Network::RepVit(net) => net.depths.len(),
+        Network::Swin(net) => net.depths.len(),
         Network::VisionTransformer(net) => net.depth,
     };
     let selected = match indices {
@@ -67,6 +71,9 @@ pub(super) fn stages(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result
         Network::RepVit(mut net) => {
             net.depths.truncate(most);
             net.maps(g, |stage| w.scope(&format!("stages_{stage}")), w, x)?
+        }
+        Network::Swin(net) => {
+            net.maps(g, |stage| w.scope(&format!("layers_{stage}")), w, x, most)?
         }
         Network::VisionTransformer(net) => {
             token_maps(g, &net, &w.scope("model"), x, most)?
@@ -417,6 +424,164 @@ fn channel_mixer(g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<T
     g.add(x, &h)
 }
 
+/// A Swin transformer (`SwinTransformer`).
+struct Swin {
+    /// The edges of images and patches, pixels.
+    image_size: usize,
+    patch_size: usize,
+    /// Of each stage the width, the layers, the attention heads and the edge of windows.
+    widths: Vec<usize>,
+    depths: Vec<usize>,
+    heads: Vec<usize>,
+    windows: Vec<usize>,
+    /// How much wider MLPs are.
+    mlp_ratio: f64,
+    /// Whether queries, keys and values have biases.
+    qkv_bias: bool,
+    /// Whether windows are never smaller for a small grid, and shift over it.
+    always_partition: bool,
+}
+
+impl Swin {
+    /// The network of a name, `swin_base_patch4_window12_384` or `swin_s3_tiny_224`, if there is one.
+    fn named(name: &str) -> Option<Self> {
+        let name = name.strip_prefix("swin_")?;
+        let (size, windows, image) = match name.split_once("_patch4_window") {
+            Some((size, rest)) => {
+                let (window, image) = rest.split_once('_')?;
+                (size, vec![window.parse().ok() ?; 4], image)
+            }
+            None => {
+                let (size, image) = name.split_once("_2")?;
+                let windows = if size == "s3_small" {
+                    vec![14, 14, 14, 7]
+                } else {
+                    vec![7, 7, 14, 7]
+                };
+                (size, windows, if image == "24" { "224" } else { return None })
+            }
+        };
+        let (width, third, heads) = match size {
+            "tiny" | "s3_tiny" => (96, 6, 3),
+            "small" | "s3_small" => (96, 18, 3),
+            "s3_base" => (96, 30, 3),
+            "base" => (128, 18, 4),
+            "large" => (192, 18, 6),
+            _ => return None,
+        };
+        let image_size = image.parse().ok()?;
+        let doubled = |first: usize| {
+            (0..4).map(|stage| first << stage).collect::<Vec<_>>()
+        };
+        let (widths, heads, depths) = (doubled(width), doubled(heads), vec![2, 2, third, 2]);
+        let (patch_size, mlp_ratio, qkv_bias, always_partition) = (4, 4.0, true, false);
+        Some(Self {
+            image_size,
+            patch_size,
+            widths,
+            depths,
+            heads,
+            windows,
+            mlp_ratio,
+            qkv_bias,
+            always_partition,
+        })
+    }
+
+    /// With what the configuration changes; a width alone is the first stage's, a window all stages'.
+    fn changed(mut self, c: &Config) -> Self {
+        if let Some(args) = &c.model_args {
+            self.image_size = args.img_size.unwrap_or(self.image_size);
+            self.patch_size = args.patch_size.unwrap_or(self.patch_size);
+            self.depths = args.depths.clone().unwrap_or(self.depths);
+            self.heads = args.num_heads.as_ref().map_or(self.heads, |heads| heads.0.clone());
+            let stages = self.depths.len();
+            let each = |of: &PerLayer, next: fn(usize, usize) -> usize| match of.0[..] {
+                [one] => (0..stages).map(|stage| next(one, stage)).collect(),
+                _ => of.0.clone(),
+            };
+            if let Some(widths) = &args.embed_dim {
+                self.widths = each(widths, |first, stage| first << stage.min(31));
+            }
+            if let Some(windows) = &args.window_size {
+                self.windows = each(windows, |edge, _| edge);
+            }
+            self.mlp_ratio = args.mlp_ratio.unwrap_or(self.mlp_ratio);
+            self.qkv_bias = args.qkv_bias.unwrap_or(self.qkv_bias);
+            self.always_partition = args.always_partition.unwrap_or(self.always_partition);
+        }
+        self
+    }
+
+    /// The feature maps of the first `count` stages, which `stage` says the names of: `[batch, rows, columns, width]`.
+    fn maps(
+        &self,
+        g: &mut Graph,
+        stage: impl Fn(usize) -> Scope,
+        w: &Scope,
+        x: &Tensor,
+        count: usize,
+    ) -> Result<Vec<Tensor>> {
+        let (count, stages) = (count.min(self.depths.len()), self.depths.len());
+        let given = [&self.widths, &self.heads, &self.windows].map(Vec::len);
+        if given != [stages; 3] || self.windows.contains(&0) || self.patch_size == 0 {
+            return Err(refused(format!(
+                "a Swin transformer of {stages} stages has {given:?} widths, heads and windows, or a window or patch of 0"
+            )));
+        }
+        let conv = Conv::patches(self.widths.first().copied().unwrap_or_default(), self.patch_size);
+        let own = w.scope("patch_embed");
+        let (x, _) = nn::patch_embedding(g, &own.scope("proj"), x, &conv)?;
+        let mut x = g.layer_norm(&own.scope("norm"), &x, EPSILON)?;
+        let (mut side, mut maps) = (self.image_size / self.patch_size, vec![]);
+        for index in 0..count {
+            let (w, width) = (stage(index), self.widths[index]);
+            if index > 0 {
+                x = nn::patch_merge(g, &x, [side; 2])?;
+                x = g.layer_norm(&w.scope("downsample.norm"), &x, EPSILON)?;
+                x = g.linear_no_bias(&w.scope("downsample.reduction"), &x, width)?;
+                side = side.div_ceil(2);
+            }
+            for block in 0..self.depths[index] {
+                let limit = if self.always_partition { usize::MAX } else { side };
+                let windows = Windows::of_layer(block, [side; 2], self.windows[index], limit);
+                x = self.block(g, &w.scope("blocks").index(block), &x, &windows, self.heads[index])?;
+            }
+            maps.push(g.reshape(&x, dims![&x.shape() [0], side, side, width])?);
+        }
+        Ok(maps)
+    }
+
+    /// One pre-norm layer (`SwinTransformerBlock`) with window attention (`WindowAttention`).
+    fn block(&self, g: &mut Graph, w: &Scope, x: &Tensor, windows: &Windows, heads: usize) -> Result<Tensor> {
+        let Some(width) = x.dim(-1).and_then(Dim::fixed) else {
+            return Err(refused("the width of a Swin transformer is not known".to_owned()));
+        };
+        let (own, batch, reach) = (w.scope("attn"), &x.shape()[0], 2 * windows.window - 1);
+        let h = g.layer_norm(&w.scope("norm1"), x, EPSILON)?;
+        let h = windows.partition_rolled(g, &h)?;
+        let qkv = g.linear_biased(&own.scope("qkv"), &h, 3 * width, self.qkv_bias)?;
+        let [q, k, v] = nn::split_last(g, &qkv, [width; 3])?;
+        let table = g.weight(&own.name("relative_position_bias_table"), &[reach * reach, heads])?;
+        let bias = windows.bias(g, &table)?;
+        let mask = windows.mask(g, &bias, batch, -100.0)?;
+        let h = g.attention(
+            &q,
+            &k,
+            &v,
+            &Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() },
+        )?;
+        let h = g.linear(&own.scope("proj"), &h, width)?;
+        let h = windows.reverse_rolled(g, &h, batch)?;
+        let x = g.add(x, &h)?;
+        let h = g.layer_norm(&w.scope("norm2"), &x, EPSILON)?;
+        let inner = (width as f64 * self.mlp_ratio) as usize;
+        let h = nn::Mlp { up: "mlp.fc1", down: "mlp.fc2", width: inner, act: Activation::Gelu, bias: true }
+            .forward(g, w, &h)?;
+        g.add(&x, &h)
+    }
+}
+
 /// A vision transformer (`VisionTransformer`).
 struct VisionTransformer {
     /// The edges of images and patches, pixels.
@@ -486,7 +651,7 @@ impl VisionTransformer {
             };
             self.width = one(&args.embed_dim).unwrap_or(self.width);
             self.depth = one(&args.depth).unwrap_or(self.depth);
-            self.heads = args.num_heads.unwrap_or(self.heads);
+            self.heads = one(&args.num_heads).unwrap_or(self.heads);
             self.mlp_ratio = args.mlp_ratio.unwrap_or(self.mlp_ratio);
             self.layer_scale = args.init_values.map_or(self.layer_scale, |_| true);
             self.registers = args.reg_tokens.unwrap_or(self.registers);

@@ -20,7 +20,12 @@ pub(super) fn images(g: &mut Graph, c: &Config) -> Tensor {
 }
 
 /// The feature maps of all stages (`Sam2HieraDetModel`), each `[batch, channels, rows, columns]`.
-pub(super) fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+pub(super) fn feature_maps(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    pixel_values: &Tensor,
+) -> Result<Vec<Tensor>> {
     let refused = |problem: &str| Error::Graph {
         op: "Conv".to_owned(),
         scope: w.path().to_owned(),

@@ -20,7 +20,7 @@ pub(in crate::graph) fn images(g: &mut Graph, c: &Config) -> Tensor {
 }
 
 /// The feature maps of all stages (`Sam2HieraDetModel`), each `[batch, channels, rows, columns]`.
-pub(in crate::graph) fn stages(
+pub(in crate::graph) fn feature_maps(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
