@@ -131,6 +131,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::mm_grounding_dino::Model>(),
     #[cfg(feature = "modernvbert")]
     DynArchitecture::of::<crate::modernvbert::Model>(),
+    #[cfg(feature = "omdet-turbo")]
+    DynArchitecture::of::<crate::omdet_turbo::Model>(),
     #[cfg(feature = "ovis2")]
     DynArchitecture::of::<crate::ovis2::Model>(),
     #[cfg(feature = "owlv2")]

@@ -131,6 +131,8 @@ pub use weft_mllama as mllama;
 pub use weft_mm_grounding_dino as mm_grounding_dino;
 #[cfg(feature = "modernvbert")]
 pub use weft_modernvbert as modernvbert;
+#[cfg(feature = "omdet-turbo")]
+pub use weft_omdet_turbo as omdet_turbo;
 #[cfg(feature = "ovis2")]
 pub use weft_ovis2 as ovis2;
 #[cfg(feature = "owlv2")]

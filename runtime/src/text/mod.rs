@@ -1,6 +1,7 @@
 //! Text to token ids and back, as a checkpoint's own tokenizer files say.
 
 pub mod chat;
+mod classes;
 mod clip_bpe;
 mod decode;
 mod encode;
@@ -15,6 +16,7 @@ mod token_masks;
 
 use std::path::{Path, PathBuf};
 
+pub use classes::class_rows;
 pub(crate) use decode::clean_up;
 pub use encode::{EncodeOptions, Text, Truncation};
 pub use encoding::Encoding;

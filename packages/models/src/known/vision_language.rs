@@ -69,6 +69,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "mllama", category: "vision-language", model_types: &["mllama"] },
     KnownModel { name: "mm-grounding-dino", category: "vision-language", model_types: &["mm-grounding-dino"] },
     KnownModel { name: "modernvbert", category: "vision-language", model_types: &["modernvbert"] },
+    KnownModel { name: "omdet-turbo", category: "vision-language", model_types: &["omdet-turbo"] },
     KnownModel { name: "ovis2", category: "vision-language", model_types: &["ovis2"] },
     KnownModel { name: "owlv2", category: "vision-language", model_types: &["owlv2"] },
     KnownModel { name: "owlvit", category: "vision-language", model_types: &["owlvit"] },
