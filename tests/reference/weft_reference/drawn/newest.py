@@ -13,7 +13,7 @@ from weft_reference.drawn.common import Changes, store
 from weft_reference.drawn.pictures import pixels
 from weft_reference.drawn.segmenters import prompts
 from weft_reference.inputs import floats
-from weft_reference.models import efficientloftr, keypoints, pp_doclayout, sam2, table_structure, timm
+from weft_reference.models import efficientloftr, keypoints, omdet_turbo, pp_doclayout, sam2, table_structure, timm
 
 
 def drawn(rng: Random, path: str, model_class: str, config: Any, inputs: Changes) -> Case:
@@ -37,6 +37,36 @@ def repvit(rng: Random) -> tuple[str, Changes]:
     return rng.choice(("repvit_m1.dist_in1k", "repvit_m0_9", "repvit_m2_3")), sizes
 
 
+def swin(rng: Random) -> tuple[str, Changes]:
+    stages, first, patch = rng.randint(2, 4), rng.choice((1, 2, 3)), rng.randint(2, 5)
+    sizes: Changes = {"embed_dim": 4 * first, "depths": [rng.randint(1, 3) for _ in range(stages)]}
+    sizes |= {"num_heads": [first << stage for stage in range(stages)], "patch_size": patch, "img_size": patch * rng.randint(8, 14)}
+    sizes |= {"window_size": rng.choice((2, 3, [rng.randint(2, 5) for _ in range(stages)])), "always_partition": rng.random() < 0.5}
+    if isinstance(sizes["window_size"], list) and stages == 2:
+        sizes["window_size"] = 4  # Two numbers are the rows and columns of a window.
+    return rng.choice(("swin_tiny_patch4_window7_224", "swin_base_patch4_window12_384")), sizes | {"mlp_ratio": rng.choice((2.0, 3.5))}
+
+
+def words(rng: Random, path: str) -> Case:
+    """OmDet-Turbo on Swin, or on timm's of the size that its name says."""
+    timm_networks.load()
+    act = lambda: rng.choice(("relu", "gelu", "silu"))  # noqa: E731
+    size = (32 * rng.randint(2, 4), 32 * rng.randint(2, 4))
+    chosen: Changes = {"class_distance_type": rng.choice(("cosine", "dot")), "learn_initial_query": rng.random() < 0.3, "num_queries": rng.randint(2, 9)}
+    chosen |= {"decoder_num_layers": rng.randint(1, 4), "encoder_layers": rng.randint(0, 2), "decoder_num_points": rng.randint(1, 4)}
+    chosen |= {"csp_activation": act(), "conv_norm_activation": act(), "decoder_activation": act(), "encoder_feedforward_activation": act()}
+    chosen |= {"encoder_projection_indices": rng.choice(([2], [0, 2], [1])), "hidden_expansion": rng.randint(1, 2)}
+    if rng.random() < 0.5:
+        size = (size[0], size[0])
+        backbone = omdet_turbo.timm_swin(img_size=size[0], always_partition=rng.random() < 0.5, out_indices=[0, 1, 2])
+    else:
+        backbone = transformers.SwinConfig(**(omdet_turbo.SWIN | {"window_size": rng.randint(2, 5)}))
+        chosen["apply_layernorm_after_vision_backbone"] = False
+    classes = tuple(tuple(rng.randint(3, 9) for _ in range(rng.randint(1, 4))) for _ in range(rng.randint(1, 3)))
+    given = omdet_turbo.inputs(path, classes, tuple(rng.randint(3, 12) for _ in classes), size)
+    return drawn(rng, path, "OmDetTurboForObjectDetection", omdet_turbo.config(backbone, **chosen), given)
+
+
 def wrapped(rng: Random, path: str) -> Case:
     timm_networks.load()
     head = rng.choice(("Model", "ForImageClassification"))
@@ -48,6 +78,9 @@ def wrapped(rng: Random, path: str) -> Case:
         sizes |= {"patch_size": patch, "img_size": patch * side}
         sizes |= {"global_pool": rng.choice(("token", "avg")), "mlp_ratio": rng.choice((2.0, 3.5))}
         images = pixels(rng, path, 3, patch * side)
+    elif rng.random() < 0.5:
+        name, sizes = swin(rng)
+        images = pixels(rng, path, 3, sizes["img_size"])
     else:
         name, sizes = rng.choice((resnet, repvit))(rng)
         images = pixels(rng, path, 3, rng.randint(32, 90), rng.randint(32, 90))
@@ -127,7 +160,8 @@ def glued(rng: Random, path: str) -> Case:
         sizes |= {"keypoint_encoder_sizes": [rng.randint(3, 12) for _ in range(rng.randint(1, 3))]}
         config, name = keypoints.superglue_config(**sizes, **detects), "SuperGlue"
     else:
-        sizes = {"descriptor_dim": rng.choice((width, 32)), "num_hidden_layers": rng.randint(1, 4)}
+        # With one layer the reference fails where it prunes.
+        sizes = {"descriptor_dim": rng.choice((width, 32)), "num_hidden_layers": rng.randint(2, 4)}
         sizes |= {"num_attention_heads": rng.choice((2, 4)), "num_key_value_heads": rng.choice((1, 2))}
         config, name = keypoints.lightglue_config(**sizes, **detects), "LightGlue"
     return drawn(rng, path, f"{name}ForKeypointMatching", config, {"pixel_values": images})
@@ -144,6 +178,7 @@ def layout(rng: Random, path: str) -> Case:
 
 DRAWN = {
     "timm_wrapper": wrapped,
+    "omdet-turbo": words,
     "edgetam_vision_model": edgetam,
     "edgetam": promptable,
     "slanet": table,

@@ -16,7 +16,6 @@ from weft_reference.models import clip_text
 
 MODELS = ("omdet-turbo",)
 CLASS = "OmDetTurboForObjectDetection"
-TIMM = {"backbone": "swin_tiny_patch4_window7_224", "out_indices": [1, 2, 3], "img_size": 64, "always_partition": True}
 SWIN = {"embed_dim": 8, "depths": [1, 2, 1, 1], "num_heads": [1, 2, 2, 4], "window_size": 3, "image_size": 64, "out_indices": [2, 3, 4]}
 SIZES = {
     "encoder_hidden_dim": 16,
@@ -36,15 +35,15 @@ SIZES = {
 }
 
 
-def timm_swin(**changes: Any) -> PreTrainedConfig:
-    made = transformers.TimmBackboneConfig(**{name: value for name, value in TIMM.items() if name in ("backbone", "out_indices")})
+def timm_swin(out_indices: list[int] | None = None, **changes: Any) -> PreTrainedConfig:
+    made = transformers.TimmBackboneConfig(backbone="swin_tiny_patch4_window7_224", out_indices=out_indices or [1, 2, 3])
     for name, value in ({"img_size": 64, "always_partition": True} | changes).items():
         setattr(made, name, value)
     return made
 
 
 def config(backbone: PreTrainedConfig, text: dict[str, Any] | None = None, **changes: Any) -> PreTrainedConfig:
-    widths = [192, 384, 768] if backbone.model_type == "timm_backbone" else [backbone.embed_dim << stage for stage in (1, 2, 3)]
+    widths = [96 << stage for stage in backbone.out_indices] if backbone.model_type == "timm_backbone" else [backbone.embed_dim << stage for stage in (1, 2, 3)]
     own = {"hidden_size": 12, "intermediate_size": 18, "num_hidden_layers": 2, "num_attention_heads": 3, "vocab_size": 99}
     own |= {"max_position_embeddings": 16, "projection_dim": 8} | (text or {})
     changes = {"encoder_in_channels": widths, "image_size": 64} | changes
