@@ -33,6 +33,12 @@ pub enum ConfigType {
     /// Truth values.
     #[serde(rename = "[bool]")]
     Bools,
+    /// Whole numbers that may be negative.
+    #[serde(rename = "[i64]")]
+    Ints,
+    /// Lists of whole numbers that may be negative.
+    #[serde(rename = "[[i64]]")]
+    IntLists,
     /// Lists of counts or sizes.
     #[serde(rename = "[[usize]]")]
     UsizeLists,
@@ -66,6 +72,9 @@ pub enum ConfigType {
     /// States of a stack of layers: one number or several, from 0, or from -1 downwards.
     #[serde(rename = "layers")]
     Layers,
+    /// A ratio of whole numbers, as a text: `3/8`; has no default.
+    #[serde(rename = "ratio")]
+    Ratio,
     /// A size of each layer: one number for all, or a list of one for each.
     #[serde(rename = "per_layer")]
     PerLayer,

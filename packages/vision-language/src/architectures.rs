@@ -71,6 +71,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::glm_ocr::Model>(),
     #[cfg(feature = "got_ocr2")]
     DynArchitecture::of::<crate::got_ocr2::Model>(),
+    #[cfg(feature = "granite4_vision")]
+    DynArchitecture::of::<crate::granite4_vision::Model>(),
     #[cfg(feature = "grounding-dino")]
     DynArchitecture::of::<crate::grounding_dino::Model>(),
     #[cfg(feature = "groupvit")]

@@ -71,6 +71,8 @@ pub use weft_glm4v_moe as glm4v_moe;
 pub use weft_glm_ocr as glm_ocr;
 #[cfg(feature = "got_ocr2")]
 pub use weft_got_ocr2 as got_ocr2;
+#[cfg(feature = "granite4_vision")]
+pub use weft_granite4_vision as granite4_vision;
 #[cfg(feature = "grounding-dino")]
 pub use weft_grounding_dino as grounding_dino;
 #[cfg(feature = "groupvit")]

@@ -86,8 +86,8 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(
         let indices = image_indices(g, c, images);
         let zero = g.scalar(0.0);
         let zeros = g.expand(&zero, x.shape().to_vec())?;
-        for features in &images.deepstack {
-            inputs.deepstack.push(nn::merge_features(g, &zeros, features, &indices)?);
+        for (layer, features) in &images.deepstack {
+            inputs.deepstack.push((*layer, nn::merge_features(g, &zeros, features, &indices)?));
         }
         x = nn::merge_features(g, &x, &images.features, &indices)?;
         inputs.mrope_position_ids = Some(mrope_position_ids(g, c)?);
@@ -100,8 +100,8 @@ struct Images {
     features: Tensor,
     of: &'static str,
     each: usize,
-    /// Features of earlier layers.
-    deepstack: Vec<Tensor>,
+    /// Features that are added after layers of the language model, by the index of the layer.
+    deepstack: Vec<(usize, Tensor)>,
 }
 
 /// Which of the embeddings, or of the image features after them, stands in each place: `[batch, sequence]`.
@@ -133,5 +133,6 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     g.input(Input::i64("image_grid_thw", dims![IMAGES, 3]));
     let mut deepstack = vision::features(g, v, &w.scope("visual"), &pixels)?;
     let features = deepstack.remove(0);
+    let deepstack = deepstack.into_iter().enumerate().collect();
     Ok(Images { features, of: "patch_frames", each: 1, deepstack })
 }

@@ -143,7 +143,7 @@ fn lists(
     key: &str,
     at: &Place,
 ) -> Result<(), Problem> {
-    use ConfigType::{Bools, Floats, String, Strings, UsizeLists, Usizes};
+    use ConfigType::{Bools, Floats, IntLists, Ints, String, Strings, UsizeLists, Usizes};
     let optional = field.optional.unwrap_or(false);
     let list = if optional { format!("self.{ident}.as_deref()") } else { format!("Some(&self.{ident})") };
     let shown = field.key.as_deref().unwrap_or(ident);
@@ -159,7 +159,7 @@ fn lists(
     for (name, length) in [("length", &field.length), ("min_length", &field.min_length)] {
         let Some(length) = length else { continue };
         let key = join(key, name);
-        if !matches!(kind, Bools | Floats | Strings | UsizeLists | Usizes) {
+        if !matches!(kind, Bools | Floats | IntLists | Ints | Strings | UsizeLists | Usizes) {
             return Err(at.problem(key, "only lists have a length"));
         }
         if !fields.contains_key(length) {

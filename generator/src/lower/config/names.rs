@@ -82,7 +82,9 @@ pub(super) fn kind(field: &Field) -> Kind {
             ConfigType::Strings => Kind::List(Item::Text),
             ConfigType::Bools => Kind::List(Item::Bool),
             ConfigType::Pairs => Kind::Other("heights and widths"),
-            ConfigType::UsizeLists
+            ConfigType::Ints => Kind::Other("whole numbers"),
+            ConfigType::IntLists
+            | ConfigType::UsizeLists
             | ConfigType::PairLists
             | ConfigType::ConvBlocks
             | ConfigType::NumberLists => Kind::Other("a list of lists"),
@@ -90,6 +92,7 @@ pub(super) fn kind(field: &Field) -> Kind {
             ConfigType::Pair => Kind::Other("a height and a width"),
             ConfigType::Tokens => Kind::Other("ids of tokens"),
             ConfigType::Layers => Kind::Other("states of layers"),
+            ConfigType::Ratio => Kind::Other("a ratio"),
             ConfigType::PerLayer => Kind::Other("a size of each layer"),
             ConfigType::LayerOverrides => Kind::Other("fields of some layers"),
             ConfigType::Words => Kind::Other("words"),

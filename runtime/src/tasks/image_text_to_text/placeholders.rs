@@ -329,7 +329,12 @@ impl Files<'_> {
         let additional = number(&self.written["num_additional_image_tokens"]).unwrap_or(class);
         let left_out = isize::from(strategy.unwrap_or("default") == "default");
         let additional = isize::try_from(additional).unwrap_or_default() - left_out;
-        let count = Count::Patches { edge, additional };
+        let rate = self.written["downsample_rate"].as_str().map(str::parse).transpose();
+        let rate = rate.map_err(|problem: String| {
+            let help = "write it as `1/2`, the edge of a tile's features over that of its patches";
+            Error::config(self.file(), format!("`downsample_rate`: {problem}"), help)
+        })?;
+        let count = Count::Patches { edge, additional, rate };
         Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
     }
 

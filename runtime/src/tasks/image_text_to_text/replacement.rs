@@ -3,6 +3,7 @@
 //! Reference: `replace_image_token` of `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`, `InternVLProcessor`,
 //! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`, `PixtralProcessor`.
 
+use crate::config::Ratio;
 use crate::image::{AnyRes, ImageProcessor};
 use crate::{Error, Result, Value, Values};
 
@@ -49,8 +50,8 @@ pub(super) enum Count {
     /// Those of tiles of so many by so many, of images that have features of no more than so many tiles (`anyres_max_9`).
     MostTiles { patches: usize, most_tiles: usize, additional: isize },
     /// One for each patch, which has this edge in pixels, and one more for the class token, or one less where the first
-    /// patch stands for it and is left out.
-    Patches { edge: usize, additional: isize },
+    /// patch stands for it and is left out. `rate` is that of rows and columns of features to those of patches.
+    Patches { edge: usize, additional: isize, rate: Option<Ratio> },
 }
 
 impl Replacement {
@@ -125,7 +126,7 @@ impl Replacement {
 
 impl Count {
     fn of(self, processor: &ImageProcessor, processed: &Values, image: usize) -> Result<usize> {
-        let (edge, additional) = match self {
+        let (edge, additional, rate) = match self {
             Self::Fixed(count) => return Ok(count),
             Self::Tiles(each) => return Ok(each * number(processed, "num_patches", image)?),
             Self::Squares(merge) => {
@@ -156,15 +157,16 @@ impl Count {
                 let packing = AnyRes { grid, tile, patches, most_tiles: Some(most_tiles) };
                 return Ok(packing.count(processed, image)?.saturating_add_signed(additional));
             }
-            Self::Patches { edge, additional } => (edge, additional),
+            Self::Patches { edge, additional, rate } => (edge, additional, rate),
         };
         let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();
         let [.., height, width] = pixels.as_slice() else { return Ok(0) };
+        let side = |length: &usize| rate.map_or(length / edge, |rate| rate.of(length / edge));
         let Some(grid) = processor.image_grid_pinpoints() else {
-            return Ok(((height / edge) * (width / edge)).saturating_add_signed(additional));
+            return Ok((side(height) * side(width)).saturating_add_signed(additional));
         };
         let grid = grid.iter().map(|(height, width)| vec![*height, *width]).collect();
-        let packing = AnyRes { grid, tile: *height, patches: height / edge, most_tiles: None };
+        let packing = AnyRes { grid, tile: *height, patches: side(height), most_tiles: None };
         Ok(packing.count(processed, image)?.saturating_add_signed(additional))
     }
 }

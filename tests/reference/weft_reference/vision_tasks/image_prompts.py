@@ -85,6 +85,30 @@ def llava_next_video(family: Family) -> Iterator[VisionTaskCase]:
     yield from asked(family, config, still(LlavaNextVideoProcessor, image, made, **fields), TOKEN)
 
 
+def granite4_vision(family: Family) -> Iterator[VisionTaskCase]:
+    """Tiles as LLaVA-NeXT's, each of fewer features than it has patches."""
+    from transformers import Granite4VisionProcessor, LlavaNextImageProcessorPil
+
+    made, text = added(TOKEN, {"image_token": TOKEN})
+    config = family.config(text=text | {"max_position_embeddings": 2000}, image_token_index=made.convert_tokens_to_ids(TOKEN))
+    made.model_max_length = 2000
+    vision = config.vision_config
+    sizes = {
+        "size": {"shortest_edge": vision.image_size},
+        "crop_size": {"height": vision.image_size, "width": vision.image_size},
+    }
+    image = LlavaNextImageProcessorPil(**sizes, image_grid_pinpoints=config.image_grid_pinpoints)
+    processor = Granite4VisionProcessor(
+        image_processor=image,
+        tokenizer=made,
+        patch_size=vision.patch_size,
+        vision_feature_select_strategy="full",
+        chat_template=made.chat_template,
+        downsample_rate=config.downsample_rate,
+    )
+    yield from asked(family, config, processor, TOKEN)
+
+
 def idefics2(family: Family) -> Iterator[VisionTaskCase]:
     """Neighbours share the token between them; images whole, and in quarters."""
     from transformers import Idefics2ImageProcessorPil, Idefics2Processor

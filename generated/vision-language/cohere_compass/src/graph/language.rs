@@ -24,8 +24,8 @@ pub(super) struct Inputs {
     pub(super) cache: Cache,
     /// Positions along time, height and width, where there are images: `[3, batch, sequence]`.
     pub(super) mrope_position_ids: Option<Tensor>,
-    /// Image features that are added after each of the first layers, 0 at text: `[batch, sequence, hidden_size]`.
-    pub(super) deepstack: Vec<Tensor>,
+    /// Image features that are added after layers, by the index of the layer, 0 at text: `[batch, sequence, hidden_size]`.
+    pub(super) deepstack: Vec<(usize, Tensor)>,
 }
 
 impl Inputs {
@@ -88,7 +88,8 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
             cache: &inputs.cache,
         };
         x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
-        if let Some(features) = inputs.deepstack.get(index) {
+        for (_, features) in inputs.deepstack.iter().filter(|(layer, _)| *layer == index)
+        {
             x = g.add(&x, features)?;
         }
     }

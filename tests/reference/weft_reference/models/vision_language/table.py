@@ -24,6 +24,7 @@ from weft_reference.models.vision_language.perception import PERCEPTION
 from weft_reference.models.vision_language.queries import QUERIES
 from weft_reference.models.vision_language.radio import RADIO
 from weft_reference.models.vision_language.towers import TOWERS
+from weft_reference.models.vision_language.windows import WINDOWED
 from weft_reference.vision_tasks import vision_language as tasks
 
 WINDOWS: Changes = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
@@ -283,5 +284,5 @@ TILED = (
 
 FAMILIES = (
     *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS),
-    *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS),
+    *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
 )
