@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use super::outputs::output;
 use crate::any_model::AnyModel;
+use crate::graph::Input;
 use crate::text::{Batch, EncodeOptions, Encoding, Padding, Text, Tokenizer, Truncation};
 use crate::{Error, Result, Values};
 
@@ -49,17 +50,19 @@ impl<A: AnyModel> TextModel<A> {
 
     /// The number of tokens that the model has embeddings for.
     pub(super) fn vocab_size(&self) -> Option<usize> {
+        self.token_ids().and_then(|ids| ids.below).map(|(size, _)| size)
+    }
+
+    /// The model's input of token ids, or the first of several: `classes_input_ids`.
+    fn token_ids(&self) -> Option<&Input> {
         let inputs = self.model.inputs();
-        inputs
-            .iter()
-            .find(|input| input.name == "input_ids")
-            .and_then(|input| input.below)
-            .map(|(size, _)| size)
+        let named = inputs.iter().find(|input| input.name == "input_ids");
+        named.or_else(|| inputs.iter().find(|input| input.name.ends_with("input_ids")))
     }
 
     /// The positions that the model has for what is given to it; an encoder's may be others than a decoder's.
     pub(super) fn positions(&self) -> Option<usize> {
-        let ids = self.model.inputs().iter().find(|input| input.name == "input_ids");
+        let ids = self.token_ids();
         let length = ids.and_then(|ids| ids.shape.last()).map(ToString::to_string);
         let table = self.model.limit(length.as_deref().unwrap_or("sequence"));
         table.or_else(|| context(self.model.raw_config()))

@@ -40,7 +40,9 @@ impl Task {
             // `logits`, and `pred_masks` where queries find segments, which may be `class_queries_logits` and `masks_queries_logits`.
             Self::ImageSegmentation => &[],
             Self::QuestionAnswering | Self::DocumentQuestionAnswering => &["start_logits", "end_logits"],
-            Self::ObjectDetection | Self::ZeroShotObjectDetection => &["logits", "pred_boxes"],
+            Self::ObjectDetection => &["logits", "pred_boxes"],
+            // The same, or `decoder_class_logits` and `decoder_coord_logits`, as the class has them.
+            Self::ZeroShotObjectDetection => &[],
             // `itm_score`, or `logits`, as the class has them.
             Self::ImageTextMatching => &[],
             Self::VisualDocumentRetrieval => &["embeddings"],

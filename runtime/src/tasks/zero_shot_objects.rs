@@ -1,19 +1,24 @@
 //! Zero-shot object detection: what texts of the caller's own say, and where it is in an image.
 //!
-//! Reference: `ZeroShotObjectDetectionPipeline`, and `post_process_object_detection` of the checkpoint's image processor.
+//! Reference: `ZeroShotObjectDetectionPipeline`, `post_process_object_detection` of the checkpoint's image processor, and
+//! `post_process_grounded_object_detection` of `OmDetTurboProcessor`.
 
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::batches::TextModel;
 use super::builder::opened;
 use super::inputs::model_inputs;
-use super::object_detection::two_axes;
+use super::object_detection::{suppress, two_axes};
 use super::outputs::output;
+use super::scores::top;
 use super::{Bounds, Detection, Pipeline, ScoreFunction, Task, TextOptions};
 use crate::any_model::AnyModel;
 use crate::image::{Image, ImageProcessor, Pixels};
 use crate::text::{Padding, Text};
 use crate::{Error, Result, Values};
+
+/// How much boxes of one class overlap, where a task names the classes, before the better one alone is left.
+const NMS_THRESHOLD: f32 = 0.5;
 
 /// Finds what texts say in an image, each with a box. Grounding DINO was trained on texts that end with a full stop: `a cat.`
 ///
@@ -89,14 +94,14 @@ impl<A: AnyModel> ZeroShotObjectDetection<A> {
         }
         let pixels = self.processor.process(std::slice::from_ref(image))?;
         let (height, width) = (image.height(), image.width());
+        if self.text.model.inputs().iter().any(|input| input.name == "classes_input_ids") {
+            return self.classes_of_a_task(pixels, (height, width), candidate_labels, options);
+        }
         if self.processor.class() == "GroundingDino" {
             return self.label_by_label(&pixels, (height, width), candidate_labels, options);
         }
         let (logits, boxes) = self.logits_and_boxes(candidate_labels, pixels, options)?;
-        if logits.ncols() != candidate_labels.len() {
-            let problem = format!("has shape {:?} for {} texts", logits.shape(), candidate_labels.len());
-            return Err(Error::input("logits", problem, "open a detector for this task"));
-        }
+        refuse_other_classes(&logits, candidate_labels)?;
         // Boxes are parts of what the processor padded to a square (`_scale_boxes`).
         let size = match self.processor.class() {
             "Owlv2" => (height.max(width), height.max(width)),
@@ -125,6 +130,52 @@ impl<A: AnyModel> ZeroShotObjectDetection<A> {
         Ok(sorted(found, options.top_k))
     }
 
+    /// Objects of a model that takes classes, and a task that names them all (`OmDetTurboForObjectDetection`): as many of the best pairs
+    /// of query and class as there are queries, without boxes that overlap a better one of their class.
+    fn classes_of_a_task(
+        &self,
+        pixels: Values,
+        size: Pixels,
+        labels: &[&str],
+        options: &ZeroShotDetectionOptions,
+    ) -> Result<Vec<Detection>> {
+        let TextModel { model, tokenizer } = &self.text;
+        let task = format!("Detect {}.", labels.join(", "));
+        let mut values = pixels;
+        for (name, texts) in [("classes", labels), ("tasks", &[task.as_str()][..])] {
+            let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::from(*text)).collect();
+            let rows = self.text.rows(&texts, &options.text)?;
+            let batch = tokenizer.pad(&rows, &Padding::default())?.into_values();
+            values.extend(batch.into_iter().map(|(what, value)| (format!("{name}_{what}"), value)));
+        }
+        let structure = ndarray::arr1(&[labels.len() as i64]).into_dyn();
+        values.insert("classes_structure".to_owned(), structure.into());
+        let outputs = model.run(model_inputs(model, values))?;
+        let (logits, boxes) = of_image(&outputs, ["decoder_class_logits", "decoder_coord_logits"])?;
+        refuse_other_classes(&logits, labels)?;
+        let scores = ScoreFunction::Sigmoid.apply(&logits.iter().copied().collect::<Vec<_>>());
+        let best = top(&scores, logits.nrows());
+        let best: Vec<usize> = best.into_iter().filter(|pair| scores[*pair] > options.threshold).collect();
+        let edges = |pair: &usize| {
+            let (place, class) = (boxes.row(pair / labels.len()), pair % labels.len());
+            let edge = |middle: usize, half: f32, pixels: usize| {
+                (place[middle] + half * place[middle + 2]) * pixels as f32
+            };
+            let [low, high] = [-0.5, 0.5].map(|half| [edge(0, half, size.1), edge(1, half, size.0)]);
+            ([low[0], low[1], high[0], high[1]], class)
+        };
+        let placed: Vec<_> = best.iter().map(edges).collect();
+        let within = |edge: f32, most: usize| edge.clamp(0.0, most as f32) as i64;
+        let kept = suppress(&placed, NMS_THRESHOLD).into_iter().map(|index| {
+            let ([left, upper, right, lower], class) = placed[index];
+            let [xmin, xmax] = [left, right].map(|edge| within(edge, size.1));
+            let [ymin, ymax] = [upper, lower].map(|edge| within(edge, size.0));
+            let bounds = Bounds { xmin, ymin, xmax, ymax };
+            Detection { score: scores[best[index]], label: labels[class].to_owned(), bounds, class }
+        });
+        Ok(kept.take(options.top_k.unwrap_or(usize::MAX)).collect())
+    }
+
     /// Of an image, the logits `[queries, …]` and boxes `[queries, 4]` of these texts.
     fn logits_and_boxes(
         &self,
@@ -138,17 +189,31 @@ impl<A: AnyModel> ZeroShotObjectDetection<A> {
         let mut values = self.text.inputs(tokenizer.pad(&rows, &Padding::default())?);
         values.extend(pixels);
         let outputs = model.run(model_inputs(model, values))?;
-        let of_image = |name: &str| -> Result<_> {
-            let values = output(&outputs, name)?.index_axis(Axis(0), 0);
-            Ok(two_axes(name, values)?.to_owned())
-        };
-        let (logits, boxes) = (of_image("logits")?, of_image("pred_boxes")?);
-        if boxes.dim() != (logits.nrows(), 4) {
-            let problem = format!("has shape {:?} beside boxes of {:?}", logits.shape(), boxes.shape());
-            return Err(Error::input("logits", problem, "open a detector for this task"));
-        }
-        Ok((logits, boxes))
+        of_image(&outputs, ["logits", "pred_boxes"])
     }
+}
+
+/// Of an image, these outputs: logits `[queries, …]` and boxes `[queries, 4]`.
+fn of_image(outputs: &Values, [logits, boxes]: [&str; 2]) -> Result<(Array2<f32>, Array2<f32>)> {
+    let two = |name: &str| -> Result<_> {
+        let values = output(outputs, name)?.index_axis(Axis(0), 0);
+        Ok(two_axes(name, values)?.to_owned())
+    };
+    let (values, places) = (two(logits)?, two(boxes)?);
+    if places.dim() != (values.nrows(), 4) {
+        let problem = format!("has shape {:?} beside boxes of {:?}", values.shape(), places.shape());
+        return Err(Error::input(logits, problem, "open a detector for this task"));
+    }
+    Ok((values, places))
+}
+
+/// Refuses logits of other than as many classes as there are texts.
+fn refuse_other_classes(logits: &Array2<f32>, texts: &[&str]) -> Result<()> {
+    if logits.ncols() != texts.len() {
+        let problem = format!("has shape {:?} for {} texts", logits.shape(), texts.len());
+        return Err(Error::input("logits", problem, "open a detector for this task"));
+    }
+    Ok(())
 }
 
 /// The largest logit of each row: `[queries, tokens]` to `[queries, 1]`.

@@ -9,6 +9,23 @@
 //! words and are compared with classes in words (Zhao et al., 2024, arXiv:2403.06892).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let detector = weft_omdet_turbo::tasks::ZeroShotObjectDetection::open("omlab/omdet-turbo-swin-tiny-hf")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let found = detector.run(&image, &["a cat", "a dog"])?;
+//! for object in &found {
+//!     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+//! }
+//! weft::tasks::draw(&image, &found).save("found.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_omdet_turbo::heads::{Inputs, ForObjectDetection};
 //! use ndarray::array;
 //!
@@ -37,6 +54,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{
     BackboneConfig, BackboneKwargsConfig, Config, SwinConfig, TextConfig,

@@ -8,7 +8,10 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
+use weft::{
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -102,6 +105,9 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::ZeroShotObjectDetection, &[Head::ForObjectDetection]),
+    ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)

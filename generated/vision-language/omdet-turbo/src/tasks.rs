@@ -7,3 +7,23 @@
 //! What OmDet-Turbo checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Zero-shot object detection: boxes of what texts name in an image.
+///
+/// Takes checkpoints of `OmDetTurboForObjectDetection`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let detector = weft_omdet_turbo::tasks::ZeroShotObjectDetection::open("omlab/omdet-turbo-swin-tiny-hf")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let found = detector.run(&image, &["a cat", "a dog"])?;
+/// for object in &found {
+///     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+/// }
+/// weft::tasks::draw(&image, &found).save("found.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ZeroShotObjectDetection = weft::tasks::ZeroShotObjectDetection<crate::Model>;

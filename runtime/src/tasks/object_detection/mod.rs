@@ -3,11 +3,15 @@
 //! Reference: `ObjectDetectionPipeline`, and `post_process_object_detection` of the checkpoint's image processor.
 
 mod boxes;
+#[cfg(feature = "text")]
+mod suppression;
 
 use self::boxes::DetectionScores;
 #[cfg(feature = "text")]
 pub(super) use self::boxes::two_axes;
 pub use self::boxes::{Bounds, Detection, draw};
+#[cfg(feature = "text")]
+pub(super) use self::suppression::suppress;
 use super::builder::opened;
 use super::images::{BATCH_SIZE, ImageModel};
 use super::labels::Labels;

@@ -13,6 +13,8 @@ from weft_reference import stores, timm_networks
 from weft_reference.cases import Case, Inputs, Store
 from weft_reference.inputs import floats
 from weft_reference.models import clip_text
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.objects import of_task
 
 MODELS = ("omdet-turbo",)
 CLASS = "OmDetTurboForObjectDetection"
@@ -64,7 +66,7 @@ def inputs(key: str, classes: tuple[tuple[int, ...], ...], tasks: tuple[int, ...
     return given | {"classes_structure": np.array([len(image) for image in classes], np.int64)}
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     timm_networks.load()
 
     def one(name: str, notes: str, made: PreTrainedConfig, given: Inputs, store: Store | None = None) -> Case:
@@ -83,3 +85,5 @@ def goldens() -> Iterator[Case]:
     wide |= {"layer_norm_eps": 1e-3, "batch_norm_eps": 1e-5}
     yield one("wide", "Wider texts, attention in two maps without positions, other functions.", config(swin, **other, **wide), inputs("wide", ((3, 4),), (7,)))
     yield one("file", "model.safetensors as save_pretrained writes it.", config(swin, **other), inputs("file", *both), stores.whole)
+    named = config(swin, {"max_position_embeddings": 40, "vocab_size": 254}, **other, num_queries=21, layer_norm_eps=0.1)
+    yield of_task("omdet-turbo", CLASS, named, 64, 40, 0.6)
