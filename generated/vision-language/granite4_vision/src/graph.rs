@@ -152,7 +152,7 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
         } else {
             x.clone()
         };
-        let x = window_qformer(g, c, downsampler, &patches, side)?;
+        let x = projector(g, c, downsampler, &patches)?;
         let x = g.flatten(&x, 0..2)?;
         let x = g.concat(&[&x, &end_of_line], 0)?;
         let x = g.gather(&x, &rows, 0)?;
@@ -226,14 +226,9 @@ fn downsamplers(g: &mut Graph, c: &Config, w: &Scope) -> Result<Vec<Downsampler>
 
 /// Patches of tiles `[tiles, side², width]` through a Q-Former, window by window, from queries to which fewer of the patches are added
 /// (`Granite4VisionWindowQFormerDownsampler`): `[tiles, features, hidden_size]`.
-fn window_qformer(
-    g: &mut Graph,
-    c: &Config,
-    downsampler: &Downsampler,
-    patches: &Tensor,
-    side: usize,
-) -> Result<Tensor> {
+fn projector(g: &mut Graph, c: &Config, downsampler: &Downsampler, patches: &Tensor) -> Result<Tensor> {
     let (w, width) = (&downsampler.w, c.vision_config.hidden_size());
+    let side = c.vision_config.image_size() / c.vision_config.patch_size();
     let (query, window) = (c.downsample_rate.numerator, c.downsample_rate.denominator);
     let fewer = c.downsample_rate.of(side);
     let error = |problem| Error::Graph { op: "Reshape".to_owned(), scope: w.path().to_owned(), problem };
