@@ -46,13 +46,13 @@ impl CacheBits {
 
     /// Whether heads of this size can be so cached: two elements share a byte of 4 bits.
     pub(crate) fn takes(self, size: usize) -> bool {
-        size > 0 && (self == Self::Eight || size % 2 == 0)
+        size > 0 && (self == Self::Eight || size.is_multiple_of(2))
     }
 }
 
 /// The scales of a position of a head of this size.
 pub(crate) fn groups(size: usize) -> usize {
-    if size % GROUP == 0 { size / GROUP } else { 1 }
+    if size.is_multiple_of(GROUP) { size / GROUP } else { 1 }
 }
 
 /// Keys or values `[batch, kv_heads, length, size]` as codes `[batch, kv_heads, length, bytes]`, unsigned bytes, and scales
