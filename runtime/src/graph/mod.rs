@@ -4,6 +4,7 @@
 mod activation;
 mod attend;
 mod build;
+mod cache_bits;
 mod constant;
 mod dim;
 mod expert;
@@ -30,6 +31,7 @@ pub use crate::dtype::Dtype;
 pub use activation::Activation;
 pub use attend::Attention;
 pub(crate) use attend::MASKED_SCORE;
+pub use cache_bits::CacheBits;
 pub use dim::{Dim, Factor, dims};
 pub(crate) use input::Limit;
 pub use input::{Input, InputDefault};
@@ -147,7 +149,7 @@ pub struct Graph {
     pub(crate) counts_experts: bool,
     pub(crate) expert_counts: Vec<(String, Tensor)>,
     /// The bits of cached keys and values; none where they are floating point.
-    pub(crate) cache_bits: Option<crate::nn::CacheBits>,
+    pub(crate) cache_bits: Option<CacheBits>,
     /// Whether images of any size were asked for, and whether the model has a way to read them.
     pub(crate) interpolate: bool,
     pub(crate) can_interpolate: bool,

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use ndarray::Array1;
 
-use super::quantized_cache::{self, CacheBits};
+use super::quantized_cache;
 use crate::GraphKind;
 use crate::graph::dims::{BATCH, LOGITS_TO_KEEP, PAST, PAST_BATCH, SEQUENCE};
-use crate::graph::{Attention, Dim, Graph, Input, InputDefault, Tensor};
+use crate::graph::{Attention, CacheBits, Dim, Graph, Input, InputDefault, Tensor};
 use crate::{Error, Result, Value, dims};
 
 /// KV cache of a decoder (`DynamicCache`): nothing in [`GraphKind::Forward`], inputs `past_key_values.{layer}.key` and `.value` and outputs

@@ -172,7 +172,6 @@ pub use pooling::{
     statistics_pool, token_mask,
 };
 pub use qa_span::qa_span;
-pub use quantized_cache::CacheBits;
 pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
 pub use relative::{
     RelativeBuckets, bias_by_distance, disentangled_scores, distance_embeddings, grid_distance_bias,

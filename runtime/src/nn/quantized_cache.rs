@@ -1,54 +1,13 @@
 //! Cached keys and values in 8 or 4 bits (`QuantizedCache`): codes, and a scale for each group of a position's elements.
 
 use crate::Result;
-use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor, Unary};
+use crate::graph::{Binary, CacheBits, Dim, Dtype, Graph, Reduction, Tensor, Unary};
 
 /// The elements of a position that share a scale, where they divide the head's size; all of them otherwise.
 const GROUP: usize = 32;
 
 /// Least scale: nothing is divided by zero, in half precision too.
 const LEAST: f32 = 1e-6;
-
-/// How many bits a cached element takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheBits {
-    /// A byte an element.
-    Eight,
-    /// A byte for two elements: the first half of a head in the low bits, the second half in the high ones.
-    Four,
-}
-
-impl CacheBits {
-    /// Of a number of bits; none where there are no such codes.
-    pub fn of(bits: usize) -> Option<Self> {
-        match bits {
-            8 => Some(Self::Eight),
-            4 => Some(Self::Four),
-            _ => None,
-        }
-    }
-
-    /// The largest code: codes are of both signs around zero.
-    fn most(self) -> f32 {
-        match self {
-            Self::Eight => 127.0,
-            Self::Four => 7.0,
-        }
-    }
-
-    /// The bytes that a position of a head of this size takes.
-    pub(crate) fn bytes(self, size: usize) -> usize {
-        match self {
-            Self::Eight => size,
-            Self::Four => size / 2,
-        }
-    }
-
-    /// Whether heads of this size can be so cached: two elements share a byte of 4 bits.
-    pub(crate) fn takes(self, size: usize) -> bool {
-        size > 0 && (self == Self::Eight || size.is_multiple_of(2))
-    }
-}
 
 /// The scales of a position of a head of this size.
 pub(crate) fn groups(size: usize) -> usize {

@@ -8,9 +8,9 @@ use super::super::subgraph::{Cache as KvState, Subgraph};
 use crate::GraphKind;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Graph, Input, InputDefault, Tensor};
+use crate::graph::{CacheBits, Graph, Input, InputDefault, Tensor};
 use crate::lower::Target;
-use crate::nn::{self, Attention, Cache, CacheBits, RelativeBuckets, Rotary};
+use crate::nn::{self, Attention, Cache, RelativeBuckets, Rotary};
 use crate::weights::Weights;
 use crate::{Hardware, Precision, Result, Value, Values, dims};
 

@@ -1,0 +1,42 @@
+//! The codes of cached keys and values.
+
+/// How many bits a cached element takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheBits {
+    /// A byte an element.
+    Eight,
+    /// A byte for two elements: the first half of a head in the low bits, the second half in the high ones.
+    Four,
+}
+
+impl CacheBits {
+    /// Of a number of bits; none where there are no such codes.
+    pub fn of(bits: usize) -> Option<Self> {
+        match bits {
+            8 => Some(Self::Eight),
+            4 => Some(Self::Four),
+            _ => None,
+        }
+    }
+
+    /// The largest code: codes are of both signs around zero.
+    pub(crate) fn most(self) -> f32 {
+        match self {
+            Self::Eight => 127.0,
+            Self::Four => 7.0,
+        }
+    }
+
+    /// The bytes that a position of a head of this size takes.
+    pub(crate) fn bytes(self, size: usize) -> usize {
+        match self {
+            Self::Eight => size,
+            Self::Four => size / 2,
+        }
+    }
+
+    /// Whether heads of this size can be so cached: two elements share a byte of 4 bits.
+    pub(crate) fn takes(self, size: usize) -> bool {
+        size > 0 && (self == Self::Eight || size.is_multiple_of(2))
+    }
+}
