@@ -49,7 +49,9 @@ pub struct Config {
     /// The activation function of cross-stage partial layers.
     pub csp_activation: Activation,
     /// That of convolutions between maps.
-    pub conv_norm_activation: Activation,
+    #[serde(rename = "conv_norm_activation")]
+    #[serde(alias = "activation_function")]
+    pub activation_function: Activation,
     /// The activation function of the encoder's MLPs.
     #[serde(rename = "encoder_feedforward_activation")]
     #[serde(alias = "encoder_activation_function")]
@@ -117,7 +119,7 @@ impl Default for Config {
             class_distance_type: "cosine".to_owned(),
             num_queries: 900,
             csp_activation: Activation::Silu,
-            conv_norm_activation: Activation::Gelu,
+            activation_function: Activation::Gelu,
             encoder_activation_function: Activation::Relu,
             hidden_expansion: 1.0,
             encoder_hidden_dim: 256,
@@ -192,6 +194,7 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::config::prepare::<BackboneConfig>(raw, "backbone_config");
+        weft::config::keep_first(raw, &["conv_norm_activation", "activation_function"]);
         weft::config::keep_first(raw, &["encoder_feedforward_activation", "encoder_activation_function"]);
         weft::config::keep_first(raw, &["encoder_hidden_dim", "d_model", "encoder_hidden_dim"]);
         weft::config::keep_first(raw, &["encoder_projection_indices", "encode_proj_layers"]);

@@ -68,97 +68,15 @@ fn omdet_turbo_detection(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("classes_structure", &words.structure)
 }
 
-/// The classes of all images, one after the other.
-const TOTAL: Dim = Dim::symbol("total_classes");
-
-/// The tokens of a class.
-const CLASS_SEQUENCE: Dim = Dim::symbol("class_sequence");
-
 /// The projections of attention among tokens, positions and object queries.
 const PROJECTIONS: [&str; 4] = ["query", "key", "value", "out_proj"];
 
 /// The epsilon of batch normalisations that the configuration has no field for.
 const EPSILON: f64 = 1e-5;
 
-/// What the text model gives.
-struct Words {
-    /// Classes of each image, zeros where it has fewer: `[batch, classes, class_embed_dim]`.
-    classes: Tensor,
-    /// The tokens of its task, encoded: `[batch, sequence, decoder_hidden_dim]`.
-    task: Tensor,
-    /// Which of these are no padding: `[batch, sequence]`.
-    task_mask: Tensor,
-    /// How many classes each image has: `[batch]`.
-    structure: Tensor,
-}
-
 /// The error of a configuration with which the reference fails.
 fn refused(problem: String) -> Error {
     Error::Graph { op: "Linear".to_owned(), scope: String::new(), problem }
-}
-
-/// Hidden states of texts (`OmDetTurboLanguageBackbone`), in which each token sees those before it, padding or not:
-/// `[texts, sequence, hidden_size]`.
-fn hidden_states(g: &mut Graph, c: &Config, input_ids: &Tensor) -> Result<Tensor> {
-    let length = &input_ids.shape()[1];
-    let positions = g.arange(length);
-    let position_ids = g.unsqueeze(&positions, 0)?;
-    let (none, one) = (g.integer(0), g.integer(1));
-    let seen = g.mul(input_ids, &none)?;
-    let attention_mask = g.add(&seen, &one)?;
-    let inputs = text::Inputs { input_ids: input_ids.clone(), attention_mask, position_ids };
-    text::encoder(g, &c.text_config, &g.scope("language_backbone.model"), &inputs)
-}
-
-/// Classes and tasks in words (`get_language_embedding`).
-fn words(g: &mut Graph, c: &Config) -> Result<Words> {
-    let (t, width) = (&c.text_config, c.class_embed_dim);
-    let ids = |name: &'static str, shape: Vec<Dim>| {
-        Input::i64(name, shape).below(t.vocab_size, "text_config.vocab_size")
-    };
-    for length in [CLASS_SEQUENCE, SEQUENCE] {
-        g.limit(&length, t.max_position_embeddings, "text_config.max_position_embeddings");
-    }
-    let class_ids = g.input(ids("classes_input_ids", dims![TOTAL, CLASS_SEQUENCE]));
-    g.input(Input::i64("classes_attention_mask", dims![TOTAL, CLASS_SEQUENCE]).or(InputDefault::Ones));
-    let task_ids = g.input(ids("tasks_input_ids", dims![BATCH, SEQUENCE]));
-    let task_mask = g.input(
-        Input::i64("tasks_attention_mask", dims![BATCH, SEQUENCE]).or(InputDefault::Ones),
-    );
-    let structure = g.input(Input::i64("classes_structure", dims![BATCH]));
-    let rows = g.input(
-        Input::i64("class_rows", dims![BATCH, Dim::symbol("classes")]).computed(weft::text::class_rows),
-    );
-    // A class ends with its largest id; behind the last of them are zeros.
-    let hidden = hidden_states(g, c, &class_ids)?;
-    let size = g.cast(&class_ids, Dtype::F32);
-    let ends = g.argmax(&size, 1)?;
-    let ends = g.gather_batched(&hidden, &ends)?;
-    let projection = g.weight(
-        "language_backbone.text_projection",
-        &[c.text_projection_in_dim, c.text_projection_out_dim],
-    )?;
-    let classes = g.matmul(&ends, &projection)?;
-    let classes = g.pad(&classes, &[(0, 0, 1)], PadMode::Constant(0.0))?;
-    let classes = g.gather(&classes, &rows, 0)?;
-    let w = g.scope("decoder.task_encoder");
-    let x = hidden_states(g, c, &task_ids)?;
-    let h = nn::Mlp {
-        up: "mlp.linear1",
-        down: "mlp.linear2",
-        width: c.task_encoder_hidden_dim,
-        act: c.decoder_activation,
-        bias: true,
-    }.forward(g, &w, &x)?;
-    let x = g.add(&x, &h)?;
-    let x = g.layer_norm(&w.scope("res1.norm1"), &x, c.layer_norm_eps)?;
-    if width == c.decoder_hidden_dim {
-        return Err(refused(format!(
-            "class_embed_dim and decoder_hidden_dim are both {width}, with which the reference fails"
-        )));
-    }
-    let task = g.linear(&g.scope("decoder.task_project"), &x, c.decoder_hidden_dim)?;
-    Ok(Words { classes, task, task_mask, structure })
 }
 
 /// Images to the backbone's feature maps, `[batch, channels, rows, columns]` (`OmDetTurboVisionBackbone`).
@@ -280,6 +198,88 @@ fn aifi(g: &mut Graph, c: &Config, w: &Scope, map: &Tensor, [up, down, ]: [&str;
     nn::unflatten_feature_map(g, &x, &[rows, columns])
 }
 
+/// The classes of all images, one after the other.
+const TOTAL: Dim = Dim::symbol("total_classes");
+
+/// The tokens of a class.
+const CLASS_SEQUENCE: Dim = Dim::symbol("class_sequence");
+
+/// What the text model gives.
+struct Words {
+    /// Classes of each image, zeros where it has fewer: `[batch, classes, class_embed_dim]`.
+    classes: Tensor,
+    /// The tokens of its task, encoded: `[batch, sequence, decoder_hidden_dim]`.
+    task: Tensor,
+    /// Which of these are no padding: `[batch, sequence]`.
+    task_mask: Tensor,
+    /// How many classes each image has: `[batch]`.
+    structure: Tensor,
+}
+
+/// Hidden states of texts (`OmDetTurboLanguageBackbone`), in which each token sees those before it, padding or not:
+/// `[texts, sequence, hidden_size]`.
+fn hidden_states(g: &mut Graph, c: &Config, input_ids: &Tensor) -> Result<Tensor> {
+    let length = &input_ids.shape()[1];
+    let positions = g.arange(length);
+    let position_ids = g.unsqueeze(&positions, 0)?;
+    let (none, one) = (g.integer(0), g.integer(1));
+    let seen = g.mul(input_ids, &none)?;
+    let attention_mask = g.add(&seen, &one)?;
+    let inputs = text::Inputs { input_ids: input_ids.clone(), attention_mask, position_ids };
+    text::encoder(g, &c.text_config, &g.scope("language_backbone.model"), &inputs)
+}
+
+/// Classes and tasks in words (`get_language_embedding`).
+fn words(g: &mut Graph, c: &Config) -> Result<Words> {
+    let (t, width) = (&c.text_config, c.class_embed_dim);
+    let ids = |name: &'static str, shape: Vec<Dim>| {
+        Input::i64(name, shape).below(t.vocab_size, "text_config.vocab_size")
+    };
+    for length in [CLASS_SEQUENCE, SEQUENCE] {
+        g.limit(&length, t.max_position_embeddings, "text_config.max_position_embeddings");
+    }
+    let class_ids = g.input(ids("classes_input_ids", dims![TOTAL, CLASS_SEQUENCE]));
+    g.input(Input::i64("classes_attention_mask", dims![TOTAL, CLASS_SEQUENCE]).or(InputDefault::Ones));
+    let task_ids = g.input(ids("tasks_input_ids", dims![BATCH, SEQUENCE]));
+    let task_mask = g.input(
+        Input::i64("tasks_attention_mask", dims![BATCH, SEQUENCE]).or(InputDefault::Ones),
+    );
+    let structure = g.input(Input::i64("classes_structure", dims![BATCH]));
+    let rows = g.input(
+        Input::i64("class_rows", dims![BATCH, Dim::symbol("classes")]).computed(weft::text::class_rows),
+    );
+    // A class ends with its largest id; behind the last of them are zeros.
+    let hidden = hidden_states(g, c, &class_ids)?;
+    let size = g.cast(&class_ids, Dtype::F32);
+    let ends = g.argmax(&size, 1)?;
+    let ends = g.gather_batched(&hidden, &ends)?;
+    let projection = g.weight(
+        "language_backbone.text_projection",
+        &[c.text_projection_in_dim, c.text_projection_out_dim],
+    )?;
+    let classes = g.matmul(&ends, &projection)?;
+    let classes = g.pad(&classes, &[(0, 0, 1)], PadMode::Constant(0.0))?;
+    let classes = g.gather(&classes, &rows, 0)?;
+    let w = g.scope("decoder.task_encoder");
+    let x = hidden_states(g, c, &task_ids)?;
+    let h = nn::Mlp {
+        up: "mlp.linear1",
+        down: "mlp.linear2",
+        width: c.task_encoder_hidden_dim,
+        act: c.decoder_activation,
+        bias: true,
+    }.forward(g, &w, &x)?;
+    let x = g.add(&x, &h)?;
+    let x = g.layer_norm(&w.scope("res1.norm1"), &x, c.layer_norm_eps)?;
+    if width == c.decoder_hidden_dim {
+        return Err(refused(format!(
+            "class_embed_dim and decoder_hidden_dim are both {width}, with which the reference fails"
+        )));
+    }
+    let task = g.linear(&g.scope("decoder.task_project"), &x, c.decoder_hidden_dim)?;
+    Ok(Words { classes, task, task_mask, structure })
+}
+
 /// Attention within maps (AIFI), a feature pyramid down to the finest map and path aggregation back up (`RTDetrHybridEncoder`):
 /// maps `[batch, encoder_hidden_dim, rows, columns]`, from the finest.
 fn hybrid_encoder(g: &mut Graph, c: &Config, w: &Scope, mut maps: Vec<Tensor>) -> Result<Vec<Tensor>> {
@@ -289,7 +289,7 @@ fn hybrid_encoder(g: &mut Graph, c: &Config, w: &Scope, mut maps: Vec<Tensor>) -
                 let problem = format!("encode_proj_layers names map {level}, but there are {}", maps.len());
                 return Err(Error::Graph { op: "Attention".to_owned(), scope: w.path().to_owned(), problem });
             };
-            maps[level] = aifi(g, c, &w.scope("encoder").index(index).scope("layers"), map, ["fc1", "fc2"])?;
+            maps[level] = aifi(g, c, &w.scope("aifi").index(index).scope("layers"), map, ["fc1", "fc2"])?;
         }
     }
     let width = c.encoder_hidden_dim;
@@ -301,7 +301,7 @@ fn hybrid_encoder(g: &mut Graph, c: &Config, w: &Scope, mut maps: Vec<Tensor>) -
             &w.scope("lateral_convs").index(index),
             &down[index],
             &Conv::new(width, &[1, 1]),
-            c.conv_norm_activation,
+            c.activation_function,
         )?;
         down[index] = top.clone();
         let [rows, columns] = [finer.shape()[2].clone(), finer.shape()[3].clone()];
@@ -319,7 +319,7 @@ fn hybrid_encoder(g: &mut Graph, c: &Config, w: &Scope, mut maps: Vec<Tensor>) -
             &w.scope("downsample_convs").index(index),
             &up[index],
             &strided,
-            c.conv_norm_activation,
+            c.activation_function,
         )?;
         let halved = g.slice_dims(&halved, 2, Dim::Fixed(0), coarser.shape()[2].clone())?;
         let halved = g.slice_dims(&halved, 3, Dim::Fixed(0), coarser.shape()[3].clone())?;

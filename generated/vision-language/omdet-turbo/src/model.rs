@@ -98,6 +98,7 @@ impl weft::Architecture for Model {
                 ("attention.output.dense", "attention.o_proj"),
                 ("intermediate.dense", "mlp.fc1"),
                 ("output.dense", "mlp.fc2"),
+                ("encoder.encoder.", "encoder.aifi."),
             ],
         ],
         fused_weights: &[],
