@@ -29,7 +29,8 @@ Inputs = Mapping[str, np.ndarray]
 @dataclass(frozen=True)
 class Checkpoint:
     model_class: str
-    config: transformers.PreTrainedConfig
+    config: transformers.PreTrainedConfig | Mapping[str, Any]
+    """Of `transformers`, or where it is a mapping, of `diffusers`."""
     inputs: Inputs
     dtype: torch.dtype = torch.float32
 
@@ -208,6 +209,101 @@ def llama(dtype: torch.dtype) -> Checkpoint:
     return Checkpoint("LlamaForCausalLM", config, inputs, dtype)
 
 
+def bert() -> Checkpoint:
+    """google-bert/bert-base-uncased: a text of 128 tokens."""
+    config = transformers.BertConfig()
+    texts = ids(config.vocab_size, 1, 128)
+    return Checkpoint("BertModel", config, {"input_ids": texts, "attention_mask": np.ones_like(texts)})
+
+
+def perceiver() -> Checkpoint:
+    """deepmind/language-perceiver: a text of 2048 bytes."""
+    texts = ids(262, 1, 2048)
+    inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts)}
+    return Checkpoint("PerceiverForMaskedLM", transformers.PerceiverConfig(), inputs)
+
+
+def patchtst() -> Checkpoint:
+    """ibm-granite/granite-timeseries-patchtst: seven series of 512 hours, of which 96 more are predicted."""
+    config = transformers.PatchTSTConfig(
+        num_input_channels=7,
+        context_length=512,
+        prediction_length=96,
+        patch_length=12,
+        patch_stride=12,
+        d_model=128,
+        num_attention_heads=16,
+        num_hidden_layers=3,
+        ffn_dim=512,
+    )
+    return Checkpoint("PatchTSTForPrediction", config, {"past_values": floats(1, 512, 7)})
+
+
+def unet() -> Checkpoint:
+    """stable-diffusion-v1-5/stable-diffusion-v1-5: an image of 512 px, guided, so that two latents go through."""
+    sizes = {"sample_size": 64, "cross_attention_dim": 768}
+    inputs = {
+        "sample": floats(2, 4, 64, 64),
+        "timestep": np.array([500], np.int64),
+        "encoder_hidden_states": floats(2, 77, 768),
+    }
+    return Checkpoint("UNet2DConditionModel", sizes, inputs)
+
+
+def smolvlm() -> Checkpoint:
+    """HuggingFaceTB/SmolVLM-500M-Instruct: one image of 512 px among 64 tokens of text."""
+    text = {
+        "model_type": "llama",
+        "hidden_size": 960,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 15,
+        "num_key_value_heads": 5,
+        "intermediate_size": 2560,
+        "vocab_size": 49280,
+        "head_dim": 64,
+        "rope_theta": 100_000,
+        "pad_token_id": 2,
+    }
+    vision = {
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "image_size": 512,
+        "patch_size": 16,
+    }
+    image = 49190
+    config = transformers.SmolVLMConfig(text_config=text, vision_config=vision, scale_factor=4, image_token_id=image)
+    texts = ids(49000, 1, 64 + 64)
+    # Patches of 32 x 32, of which 4 x 4 are a token each.
+    texts[:, 8 : 8 + 64] = image
+    pictures = {"pixel_values": floats(1, 1, 3, 512, 512), "pixel_attention_mask": np.ones((1, 1, 512, 512), bool)}
+    inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts)} | pictures
+    return Checkpoint("SmolVLMForConditionalGeneration", config, inputs, torch.bfloat16)
+
+
+def granitemoe() -> Checkpoint:
+    """ibm-granite/granite-3.1-1b-a400m-instruct: a prompt of 128 tokens; 8 of 32 experts see each."""
+    config = transformers.GraniteMoeConfig(
+        hidden_size=1024,
+        intermediate_size=512,
+        num_hidden_layers=24,
+        num_attention_heads=16,
+        num_key_value_heads=8,
+        num_local_experts=32,
+        num_experts_per_tok=8,
+        vocab_size=49155,
+        embedding_multiplier=12.0,
+        logits_scaling=6.0,
+        residual_multiplier=0.22,
+        attention_multiplier=0.015625,
+        tie_word_embeddings=True,
+    )
+    texts = ids(config.vocab_size, 1, 128)
+    inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts)}
+    return Checkpoint("GraniteMoeForCausalLM", config, inputs, torch.bfloat16)
+
+
 CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "vit": lambda: vit(1),
     "vit-8": lambda: vit(8),
@@ -224,11 +320,26 @@ CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "mobilevit": mobilevit,
     "convnext": convnext,
     "swin": swin,
+    "bert": bert,
+    "perceiver": perceiver,
+    "patchtst": patchtst,
+    "unet": unet,
+    "smolvlm": smolvlm,
+    "granitemoe": granitemoe,
     "mamba": lambda: mamba(512),
     "mamba2": lambda: mamba2(512),
     "llama": lambda: llama(torch.float32),
     "llama-bf16": lambda: llama(torch.bfloat16),
 }
+
+
+def drawn(made: Checkpoint) -> Any:
+    """The model with random weights."""
+    if isinstance(made.config, Mapping):
+        import diffusers
+
+        return getattr(diffusers, made.model_class)(**made.config).to(made.dtype)
+    return getattr(transformers, made.model_class)._from_config(made.config, dtype=made.dtype)
 
 
 def main() -> None:
@@ -241,7 +352,7 @@ def main() -> None:
     torch.set_grad_enabled(False)
     torch.manual_seed(0)
     made = CHECKPOINTS[options.name]()
-    model: Any = getattr(transformers, made.model_class)._from_config(made.config, dtype=made.dtype).eval()
+    model = drawn(made).eval()
     options.out.mkdir(parents=True, exist_ok=True)
     if made.model_class == "LlamaForCausalLM":
         gguf_file.write(model, options.out / "model.gguf", torch.float32)

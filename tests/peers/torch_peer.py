@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -54,14 +55,16 @@ def cached(model: Any, cache: transformers.DynamicCache) -> dict[str, Any]:
 
 
 def decoder(model: Any, inputs: dict[str, torch.Tensor], count: int) -> Round:
+    prompt = {name: value for name, value in inputs.items() if name != "attention_mask"}
+
     def once() -> dict[str, float]:
         cache = transformers.DynamicCache(config=model.config)
 
-        def run(ids: torch.Tensor) -> int:
-            logits = model(input_ids=ids, **cached(model, cache)).logits
+        def run(given: dict[str, torch.Tensor]) -> int:
+            logits = model(**given, **cached(model, cache)).logits
             return int(logits[0, -1].argmax())
 
-        return steps(lambda: run(inputs["input_ids"]), lambda token: run(torch.tensor([[token]])), count)
+        return steps(lambda: run(prompt), lambda token: run({"input_ids": torch.tensor([[token]])}), count)
 
     return once
 
@@ -77,10 +80,11 @@ def counted(once: Any) -> int:
 def work(model: Any, inputs: dict[str, torch.Tensor], count: int, size: int, once: Round) -> dict[str, dict[str, int]]:
     """What each measure takes at least: operations, and bytes of weights of a type of `size` bytes, each read once a step.
 
-    Embeddings are looked up, and not read, but where they are the head's weights too.
+    Embeddings are looked up, and not read, but where they are the head's weights too; of experts a token reads those that it is
+    routed to, and a prompt all.
     """
     total = sum(weight.numel() for weight in model.parameters())
-    head, table = model.get_output_embeddings(), model.get_input_embeddings() if count else None
+    head, table = (model.get_output_embeddings(), model.get_input_embeddings()) if count else (None, None)
     looked_up = table.weight.numel() if table is not None and (head is None or head.weight is not table.weight) else 0
     read = (total - looked_up) * size
     if not count:
@@ -92,7 +96,27 @@ def work(model: Any, inputs: dict[str, torch.Tensor], count: int, size: int, onc
     cache = transformers.DynamicCache(config=model.config)
     prompt = counted(lambda: model(**inputs, **cached(model, cache)))
     token = counted(lambda: model(input_ids=torch.tensor([[0]]), **cached(model, cache)))
-    return {"prefill": {"flops": prompt, "bytes": read}, "token": {"flops": token, "bytes": read}}
+    return {"prefill": {"flops": prompt, "bytes": read}, "token": {"flops": token, "bytes": read - unrouted(model) * size}}
+
+
+def unrouted(model: Any) -> int:
+    """Parameters of the experts that a token is not routed to."""
+    count = getattr(model.config, "num_local_experts", None)
+    if count is None:
+        return 0
+    experts = sum(weight.numel() for weight in model.parameters() if weight.ndim == 3 and weight.shape[0] == count)
+    return experts - experts * model.config.num_experts_per_tok // count
+
+
+def opened(config: dict[str, Any], checkpoint: Path) -> Any:
+    """The class that the file names: of `transformers`, or of `diffusers`."""
+    if "_class_name" in config:
+        import diffusers
+
+        model = getattr(diffusers, config["_class_name"]).from_pretrained(checkpoint, torch_dtype=torch.float32)
+    else:
+        model = getattr(transformers, config["architectures"][0]).from_pretrained(checkpoint, dtype=torch.float32)
+    return model.eval().requires_grad_(False)
 
 
 def main() -> None:
@@ -103,8 +127,7 @@ def main() -> None:
     transformers.logging.disable_progress_bar()
     config = json.loads((options.checkpoint / "config.json").read_text())
     began = time.perf_counter()
-    load = getattr(transformers, config["architectures"][0]).from_pretrained
-    model = load(options.checkpoint, dtype=torch.float32).eval().requires_grad_(False)
+    model = opened(config, options.checkpoint)
     load_ms = (time.perf_counter() - began) * 1e3
     tensors = load_file(options.checkpoint / "inputs.safetensors")
     inputs = {name.removeprefix("in."): tensor for name, tensor in tensors.items()}

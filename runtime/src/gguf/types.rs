@@ -1,6 +1,7 @@
 //! The element types of GGUF files: how many elements a block holds, in how many bytes, and what reads it.
 
 use super::unpack::{self, Unpack};
+pub use super::unpack::{Repack, neighbours};
 use crate::Dtype;
 
 /// An element type (`ggml_type`).
@@ -35,6 +36,8 @@ pub enum Form {
         minimums: bool,
         /// Reads one block.
         unpack: Unpack,
+        /// Where a block is one group, with a scale in half precision and codes that only change places: does that.
+        repack: Option<Repack>,
     },
     /// Not at all: no weights are of such a type, or no kernel runs them.
     Refused,
@@ -55,7 +58,19 @@ const fn scaled(
     (bits, group, scales): (usize, usize, Dtype),
     unpack: Unpack,
 ) -> Kind {
-    Kind { id, name, elements, bytes, form: Form::Blocks { bits, group, scales, minimums: false, unpack } }
+    Kind {
+        id,
+        name,
+        elements,
+        bytes,
+        form: Form::Blocks { bits, group, scales, minimums: false, unpack, repack: None },
+    }
+}
+
+/// The same, faster.
+const fn repacked(kind: Kind, fast: Repack) -> Kind {
+    let Form::Blocks { bits, group, scales, minimums, unpack, .. } = kind.form else { return kind };
+    Kind { form: Form::Blocks { bits, group, scales, minimums, unpack, repack: Some(fast) }, ..kind }
 }
 
 /// Blocks whose groups have a scale and a minimum.
@@ -65,7 +80,13 @@ const fn with_minimums(
     (bits, group, scales): (usize, usize, Dtype),
     unpack: Unpack,
 ) -> Kind {
-    Kind { id, name, elements, bytes, form: Form::Blocks { bits, group, scales, minimums: true, unpack } }
+    Kind {
+        id,
+        name,
+        elements,
+        bytes,
+        form: Form::Blocks { bits, group, scales, minimums: true, unpack, repack: None },
+    }
 }
 
 use Dtype::{Bf16, F16, F32};
@@ -75,11 +96,11 @@ const KINDS: &[Kind] = &[
     plain(0, "F32", 4, F32),
     plain(1, "F16", 2, F16),
     plain(30, "BF16", 2, Bf16),
-    scaled((2, "Q4_0"), (32, 18), (4, 32, F16), unpack::q4_0),
+    repacked(scaled((2, "Q4_0"), (32, 18), (4, 32, F16), unpack::q4_0), unpack::repack_q4_0),
     with_minimums((3, "Q4_1"), (32, 20), (4, 32, F16), unpack::q4_1),
     scaled((6, "Q5_0"), (32, 22), (8, 32, F16), unpack::q5_0),
     with_minimums((7, "Q5_1"), (32, 24), (8, 32, F16), unpack::q5_1),
-    scaled((8, "Q8_0"), (32, 34), (8, 32, F16), unpack::q8_0),
+    repacked(scaled((8, "Q8_0"), (32, 34), (8, 32, F16), unpack::q8_0), unpack::repack_q8_0),
     with_minimums((10, "Q2_K"), (256, 84), (4, 16, F32), unpack::q2_k),
     scaled((11, "Q3_K"), (256, 110), (4, 16, F32), unpack::q3_k),
     with_minimums((12, "Q4_K"), (256, 144), (4, 32, F32), unpack::q4_k),

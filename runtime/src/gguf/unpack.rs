@@ -8,6 +8,9 @@ use half::f16;
 /// Reads one block: a code for each element, a scale for each group of them, and a minimum for each where the type has them.
 pub type Unpack = fn(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]);
 
+/// Brings the codes of one block into the order that kernels take, packed as they take them; the scale stands before them.
+pub type Repack = fn(block: &[u8], codes: &mut [u8]);
+
 fn half(bytes: &[u8], at: usize) -> f32 {
     f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
 }
@@ -30,6 +33,32 @@ fn fifth_bits(bits: &[u8], codes: &mut [u8], bias: u8) {
 pub fn q4_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
     scales[0] = half(block, 0);
     nibbles(&block[2..18], codes);
+}
+
+/// Eight codes of 4 bits, a byte each, as four bytes.
+pub fn neighbours(codes: u64) -> [u8; 4] {
+    // Two and two in a byte, then side by side.
+    let pairs = (codes | codes >> 4) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    ((fours | fours >> 16) as u32).to_le_bytes()
+}
+
+/// Nibbles of both halves become those of neighbours.
+pub fn repack_q4_0(block: &[u8], codes: &mut [u8]) {
+    let (first, second) = codes.split_at_mut(8);
+    for (index, bytes) in block[2..].as_chunks::<8>().0.iter().enumerate() {
+        let bytes = u64::from_le_bytes(*bytes);
+        let [low, high] = [bytes, bytes >> 4].map(|nibbles| neighbours(nibbles & 0x0f0f_0f0f_0f0f_0f0f));
+        first[index * 4..][..4].copy_from_slice(&low);
+        second[index * 4..][..4].copy_from_slice(&high);
+    }
+}
+
+/// Signed codes become those around 128.
+pub fn repack_q8_0(block: &[u8], codes: &mut [u8]) {
+    for (code, byte) in codes.iter_mut().zip(&block[2..]) {
+        *code = byte ^ 128;
+    }
 }
 
 pub fn q4_1(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {

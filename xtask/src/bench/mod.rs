@@ -71,7 +71,8 @@ pub struct Args {
     /// and calibrated.
     #[arg(long, conflicts_with_all = ["speed", "auto", "checkpoint"])]
     similarity: bool,
-    /// Also write the table: with --speed to results/bench.json and docs/speed.md, with --auto to docs/auto.md.
+    /// Also write the table: with --speed to results/bench.json and docs/speed.md, where named models' rows
+    /// take the place of the committed ones, with --auto to docs/auto.md.
     #[arg(long)]
     write: bool,
     /// Runs of each; 40 where not given, 5 with --speed and 10 with --against; with --auto processes, 5 where not given.

@@ -77,15 +77,17 @@ fn encoder_decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Resul
     }
 }
 
-/// A prompt, then tokens one by one, each the most probable after the one before.
+/// A prompt with what else its pass takes, images for one, then tokens one by one, each the most probable after the one before.
 fn decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Result<Round> {
     let Some(Value::I64(ids)) = inputs.get("input_ids") else {
         return Err(Error::input("input_ids", "a decoder goes on from tokens", "give `in.input_ids`"));
     };
     let rows: Vec<Vec<i64>> = ids.outer_iter().map(|row| row.iter().copied().collect()).collect();
     let prompt = Prompt::new(&rows, None)?;
+    let mut first = inputs.clone();
+    first.retain(|name, _| !matches!(name.as_str(), "input_ids" | "attention_mask"));
     let start = Instant::now();
-    let mut decoder = ModelDecoder::new(model)?;
+    let mut decoder = ModelDecoder::new(model)?.beginning_with(first);
     let mut next = argmax(&decoder.prefill(&prompt)?);
     let prefill = millis(start);
     for _ in 0..count {

@@ -179,10 +179,10 @@ pub(super) fn create(
     if stored_bytes(lowered) > RESERVED {
         builder = builder.with_memory_pattern(false)?;
     }
-    builder = in_memory::give(builder, lowered)?;
+    let (mut builder, model) = in_memory::give(builder, lowered, !provider.is_exclusive())?;
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;
-    let session = builder.commit_from_memory(&lowered.bytes())?;
+    let session = builder.commit_from_memory(&prost::Message::encode_to_vec(model.as_ref()))?;
     let placement = placement::of(&session)?;
     Ok((session, placement))
 }

@@ -7,7 +7,7 @@ use std::thread;
 use half::f16;
 
 use crate::Dtype;
-use crate::gguf::types::{Form, Kind};
+use crate::gguf::types::{Form, Kind, Repack, neighbours};
 use crate::weights::{BlockQuantized, Bytes, Zeros};
 
 /// The order of rows, of which the converter of `llama.cpp` swapped two axes: `[outer, first, second, inner]` in the
@@ -116,10 +116,14 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(self) -> Result<(), String> {
-        let Form::Blocks { bits, group, scales: dtype, minimums: has_minimums, unpack } = self.kind.form
+        let Form::Blocks { bits, group, scales: dtype, minimums: has_minimums, unpack, repack } =
+            self.kind.form
         else {
             return Ok(());
         };
+        if let Some(repack) = repack {
+            return self.repack(repack, group * bits / 8);
+        }
         let (elements, size) = (self.kind.elements, self.kind.bytes);
         let groups = elements / group;
         let (mut block_codes, mut block_scales, mut block_minimums) = ([0_u8; 256], [0_f32; 16], [0_f32; 16]);
@@ -157,13 +161,34 @@ impl Job<'_> {
     }
 }
 
+impl Job<'_> {
+    /// Blocks whose codes, so many bytes, only change places, behind a scale in half precision.
+    fn repack(self, repack: Repack, length: usize) -> Result<(), String> {
+        let size = self.kind.bytes;
+        let row_length = self.columns / self.kind.elements * size;
+        let mut into = self.codes.chunks_exact_mut(length).zip(self.scales.as_chunks_mut::<2>().0);
+        for row in self.first..self.first + self.count {
+            let stored = self.order.map_or(row, |order| order.stored(row));
+            let blocks = self.bytes[stored * row_length..][..row_length].chunks_exact(size);
+            for (block, (codes, scale)) in blocks.zip(&mut into) {
+                *scale = [block[0], block[1]];
+                if !f16::from_le_bytes(*scale).is_finite() {
+                    return Err(format!("has a scale that is no number in row {row}"));
+                }
+                repack(block, codes);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Codes side by side, the first in the low bits of a byte.
 fn pack(codes: &[u8], bits: usize, into: &mut [u8]) {
     match bits {
         8 => into[..codes.len()].copy_from_slice(codes),
         4 => {
-            for (pair, byte) in codes.chunks_exact(2).zip(into) {
-                *byte = pair[0] | pair[1] << 4;
+            for (eight, bytes) in codes.as_chunks::<8>().0.iter().zip(into.as_chunks_mut::<4>().0) {
+                *bytes = neighbours(u64::from_le_bytes(*eight));
             }
         }
         _ => {
@@ -272,6 +297,22 @@ mod tests {
         let blocks = unpack(Kind::of(8).unwrap(), &rows, [8, 32], Some(halves)).unwrap();
         let values = blocks.dequantize().unwrap();
         assert_eq!(values.chunks(32).map(|row| (row[0] * 2.0) as usize).collect::<Vec<_>>(), stored);
+    }
+
+    #[test]
+    fn codes_that_only_change_places_are_what_unpacking_gives() {
+        for id in [2, 8] {
+            let kind = Kind::of(id).unwrap();
+            let Form::Blocks { bits, repack: Some(repack), unpack, .. } = kind.form else {
+                panic!("{} is repacked", kind.name)
+            };
+            let block: Vec<u8> = (0..kind.bytes).map(|i| (i * 37 % 251) as u8).collect();
+            let (mut codes, mut packed, mut direct) = ([0; 32], vec![0; 4 * bits], vec![0; 4 * bits]);
+            unpack(&block, &mut codes, &mut [0.0], &mut []);
+            pack(&codes, bits, &mut packed);
+            repack(&block, &mut direct);
+            assert_eq!(direct, packed, "{}", kind.name);
+        }
     }
 
     #[test]

@@ -25,6 +25,16 @@ fn python_command(python: &Path, script: &str) -> Command {
     command
 }
 
+/// Python with the library that has the work's model.
+fn python_of(python: &Path, work: &Work, script: &str) -> Result<Command> {
+    let mut command = match work.model {
+        "unet-2d-condition" => reference::with_diffusers(python)?,
+        _ => reference::command(python),
+    };
+    command.current_dir(folder()).arg(script);
+    Ok(command)
+}
+
 /// The work's checkpoint and inputs; made once.
 pub fn checkpoint(python: &Path, work: &Work) -> Result<PathBuf> {
     let dir = target_dir().join("weft-bench/speed").join(work.name);
@@ -35,7 +45,7 @@ pub fn checkpoint(python: &Path, work: &Work) -> Result<PathBuf> {
         if partial.exists() {
             fs::remove_dir_all(&partial)?;
         }
-        let mut command = python_command(python, "checkpoints.py");
+        let mut command = python_of(python, work, "checkpoints.py")?;
         let made = command.arg(work.name).arg("--out").arg(&partial).status();
         if !made.context("starting the reference's Python")?.success() {
             bail!("the checkpoint could not be made: what Python says is above");
@@ -69,7 +79,7 @@ pub fn weft(binary: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Re
 /// A peer of the work, by its name.
 pub fn peer(name: &str, python: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Result<Served> {
     let mut command = match (name, rows::gguf(name)) {
-        (PYTORCH, _) => python_command(python, "torch_peer.py"),
+        (PYTORCH, _) => python_of(python, work, "torch_peer.py")?,
         (_, Some(file)) => llama_cpp(python, file)?,
         _ => return Served::ready(candle(checkpoint, work, threads)?),
     };

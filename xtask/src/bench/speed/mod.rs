@@ -56,11 +56,15 @@ pub fn run(args: &Args) -> Result<bool> {
         }
     }
     progress.finish();
-    if args.write {
+    if args.write && args.models.is_empty() {
         results.write()?;
     }
     say(if args.json { serde_json::to_string_pretty(&results)? } else { results.text() })?;
-    Ok(results.met())
+    let met = results.met();
+    if args.write && !args.models.is_empty() {
+        results.into_committed()?.write()?;
+    }
+    Ok(met)
 }
 
 /// The rows of these models; all where none is named.
@@ -101,7 +105,7 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
             let served = contenders::weft(binary, &checkpoint, work, results.threads)?;
             opened.push(served.report.clone());
         }
-        results.opened.push(Opened::of(work.title, &opened));
+        results.opened.push(Opened::of(work.title, work.gguf.is_some(), &opened));
     }
     let mut all = vec![("weft", contenders::weft(binary, &checkpoint, work, results.threads)?)];
     for name in std::iter::once(PYTORCH).chain(work.peers.iter().map(|peer| peer.name())) {

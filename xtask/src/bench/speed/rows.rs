@@ -114,6 +114,11 @@ const fn run(what: &'static str) -> Measure {
     Measure { key: "run", what, goals: USUAL }
 }
 
+/// A decoder behind a prompt, which is to take so much of PyTorch's time.
+const fn decoder(name: &'static str, title: &'static str, measures: &'static [Measure]) -> Work {
+    Work { tokens: 16, ..forward(name, name, title, measures) }
+}
+
 const fn llama(name: &'static str, title: &'static str) -> Work {
     Work {
         name,
@@ -144,7 +149,7 @@ const fn quantized(
     Work { gguf: Some(gguf), peers, measures, ..llama("llama-bf16", title) }
 }
 
-pub const WORKS: [Work; 21] = [
+pub const WORKS: [Work; 27] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -160,6 +165,26 @@ pub const WORKS: [Work; 21] = [
     vision("mobilevit", "MobileViT-S", &[seen("1 image, 256 px")]),
     vision("convnext", "ConvNeXT-T", &[seen("1 image, 224 px")]),
     vision("swin", "Swin-T", &[seen("1 image, 224 px")]),
+    forward("bert", "bert", "BERT-base", &[run("1 text of 128 tokens")]),
+    forward("perceiver", "perceiver", "Perceiver (language)", &[run("1 text of 2048 bytes")]),
+    forward("patchtst", "patchtst", "PatchTST", &[run("7 series of 512 steps")]),
+    forward("unet", "unet-2d-condition", "UNet of Stable Diffusion 1.5", &[run("2 latents of 64 x 64")]),
+    decoder(
+        "smolvlm",
+        "SmolVLM-500M in bfloat16",
+        &[
+            Measure { key: "prefill", what: "1 image of 512 px, 64 tokens", goals: &[(PYTORCH, 0.5)] },
+            Measure { key: "token", what: "a token after it", goals: &[(PYTORCH, 0.5)] },
+        ],
+    ),
+    decoder(
+        "granitemoe",
+        "Granite MoE 1B-A400M in bfloat16",
+        &[
+            Measure { key: "prefill", what: "prompt of 128 tokens", goals: USUAL },
+            Measure { key: "token", what: "a token after it", goals: USUAL },
+        ],
+    ),
     state_space("mamba", "Mamba-130M"),
     state_space("mamba2", "Mamba2-130M"),
     Work { peers: &[Peer::LlamaCpp, Peer::Candle], ..llama("llama", "Llama 1.1B") },
