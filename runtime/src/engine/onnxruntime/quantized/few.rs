@@ -42,41 +42,64 @@ pub(super) unsafe fn products<V: Vector, S: Stored, const BITS: usize>(
     first: usize,
     result: &mut [&mut [f32]],
 ) {
+    let unit = Unit::new::<V, S>(weight);
     for (index, result) in result.chunks_mut(4).enumerate() {
         // SAFETY: the caller's.
         unsafe {
             match result.len() {
-                1 => rows::<V, S, BITS, 1>(x, weight, 4 * index, first, result),
-                2 => rows::<V, S, BITS, 2>(x, weight, 4 * index, first, result),
-                _ => rows::<V, S, BITS, 4>(x, weight, 4 * index, first, result),
+                1 => scaled::<V, S, BITS, 1>(x, weight, &unit, 4 * index, first, result),
+                2 => scaled::<V, S, BITS, 2>(x, weight, &unit, 4 * index, first, result),
+                _ => scaled::<V, S, BITS, 4>(x, weight, &unit, 4 * index, first, result),
             }
         }
     }
 }
 
+/// By the number of scales in a register: loops over as many as most weights have decide nothing.
 #[inline(always)]
-unsafe fn rows<V: Vector, S: Stored, const BITS: usize, const R: usize>(
+unsafe fn scaled<V: Vector, S: Stored, const BITS: usize, const R: usize>(
     x: &Rounded,
     weight: &Weight<'_, S>,
+    unit: &Unit,
+    row: usize,
+    first: usize,
+    result: &mut [&mut [f32]],
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        match unit.count {
+            4 => rows::<V, S, BITS, R, 4>(x, weight, unit, row, first, result),
+            2 => rows::<V, S, BITS, R, 2>(x, weight, unit, row, first, result),
+            _ => rows::<V, S, BITS, R, ANY>(x, weight, unit, row, first, result),
+        }
+    }
+}
+
+/// Any number of scales in a register.
+const ANY: usize = 0;
+
+#[inline(always)]
+unsafe fn rows<V: Vector, S: Stored, const BITS: usize, const R: usize, const N: usize>(
+    x: &Rounded,
+    weight: &Weight<'_, S>,
+    unit: &Unit,
     row: usize,
     first: usize,
     result: &mut [&mut [f32]],
 ) {
     let columns = result[0].len();
-    let unit = Unit::new::<V, S>(weight);
     for start in (0..columns).step_by(COLUMNS) {
-        // The last ones begin earlier where fewer are left.
+        // The last ones begin earlier where fewer are left; where there are fewer at all, each is multiplied for itself.
         let start = start.min(columns.saturating_sub(COLUMNS));
-        let taken = COLUMNS.min(columns);
-        let mut places = [first + start; COLUMNS];
-        for (place, row) in places.iter_mut().enumerate().take(taken) {
-            *row += place;
-        }
-        // SAFETY: the caller's; the rows are the weight's.
-        let sums = unsafe { dots::<V, S, BITS, R>(x, weight, &unit, row, places) };
-        for (index, (result, sums)) in result.iter_mut().zip(sums).enumerate() {
-            for (place, sum) in sums.into_iter().enumerate().take(taken) {
-                result[start + place] = sum + offsets(x, weight, row + index, places[place]);
+        let (count, step) = if columns < COLUMNS { (columns, 0) } else { (1, 1) };
+        for place in start..start + count {
+            // SAFETY: the caller's; the rows are the weight's.
+            let sums = unsafe { dots::<V, S, BITS, R, N>(x, weight, unit, row, (first + place, step)) };
+            for (index, (result, sums)) in result.iter_mut().zip(sums).enumerate() {
+                for (column, sum) in sums.into_iter().enumerate().take(1 + step * (COLUMNS - 1)) {
+                    let added = offsets(x, weight, row + index, first + place + column);
+                    result[place + column] = sum + added;
+                }
             }
         }
     }
@@ -101,15 +124,22 @@ impl Unit {
         }
         Self { count, block_bytes, places }
     }
+
+    /// The block of a byte.
+    #[inline(always)]
+    fn block<V: Vector, const N: usize>(&self, byte: usize) -> usize {
+        if N == ANY { byte / self.block_bytes } else { byte / (4 * V::LANES / N) }
+    }
 }
 
+/// The products of rows of x with rows of the weight, `step` apart from the first on.
 #[inline(always)]
-unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize>(
+unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize, const N: usize>(
     x: &Rounded,
     weight: &Weight<'_, S>,
     unit: &Unit,
     row: usize,
-    columns: [usize; COLUMNS],
+    (first, step): (usize, usize),
 ) -> [[f32; COLUMNS]; R] {
     let (bytes, blocks) = (weight.row_bytes(), weight.blocks());
     let whole = bytes / UNIT * UNIT;
@@ -118,35 +148,32 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize>(
     unsafe {
         let places = V::ints(unit.places.as_ptr().cast());
         let mut sums = [[V::zero(); COLUMNS]; R];
-        let mut codes = [weight.codes.as_ptr(); COLUMNS];
-        let mut scales = [weight.scales.as_ptr(); COLUMNS];
-        for column in 0..COLUMNS {
-            codes[column] = codes[column].add(columns[column] * bytes);
-            scales[column] = scales[column].add(columns[column] * blocks);
-        }
+        let codes = weight.codes.as_ptr().add(first * bytes);
+        let scales = weight.scales.as_ptr().add(first * blocks);
         let of_x = X::<R>::new(x, row);
-        let mut rest = [[0_u8; UNIT]; COLUMNS];
-        let mut few = [[weight.scales[0]; UNIT]; COLUMNS];
-        for start in (0..bytes).step_by(UNIT) {
-            let at = start / unit.block_bytes;
-            let mut here = codes;
-            let mut there = scales;
+        for start in (0..whole).step_by(UNIT) {
             for column in 0..COLUMNS {
-                here[column] = codes[column].add(start);
-                there[column] = scales[column].add(at);
-                ask_for(here[column].wrapping_add(ahead));
+                ask_for(codes.add(start + column * step * bytes).wrapping_add(ahead));
             }
-            if start == whole {
-                // The last unit has fewer codes, and scales, than registers.
-                for column in 0..COLUMNS {
-                    few[column] = [there[column].add(blocks - at - 1).read(); UNIT];
-                    rest[column].as_mut_ptr().copy_from_nonoverlapping(here[column], bytes - whole);
-                    few[column].as_mut_ptr().copy_from_nonoverlapping(there[column], blocks - at);
-                    here[column] = rest[column].as_ptr();
-                    there[column] = few[column].as_ptr();
-                }
+            let here = Columns { first: codes.add(start), step: step * bytes };
+            let there = Columns { first: scales.add(unit.block::<V, N>(start)), step: step * blocks };
+            of_x.add::<V, S, BITS, N>(&mut sums, (here, there), start, unit, places);
+        }
+        if whole < bytes {
+            // The last unit has fewer codes, and scales, than registers.
+            let at = unit.block::<V, N>(whole);
+            let mut rest = [[0_u8; UNIT]; COLUMNS];
+            let mut few = [[weight.scales[0]; UNIT]; COLUMNS];
+            for column in 0..COLUMNS {
+                let here = codes.add(column * step * bytes + whole);
+                let there = scales.add(column * step * blocks + at);
+                few[column] = [there.add(blocks - at - 1).read(); UNIT];
+                rest[column].as_mut_ptr().copy_from_nonoverlapping(here, bytes - whole);
+                few[column].as_mut_ptr().copy_from_nonoverlapping(there, blocks - at);
             }
-            of_x.add::<V, S, BITS>(&mut sums, (here, there), start, unit, places);
+            let here = Columns { first: rest.as_ptr().cast(), step: UNIT };
+            let there = Columns { first: few.as_ptr().cast(), step: UNIT };
+            of_x.add::<V, S, BITS, N>(&mut sums, (here, there), whole, unit, places);
         }
         let mut totals = [[0.0; COLUMNS]; R];
         for (total, sums) in totals.iter_mut().zip(sums) {
@@ -156,12 +183,18 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize>(
     }
 }
 
+/// Where rows of a weight go on: the first of them, and the others as far apart each.
+#[derive(Clone, Copy)]
+struct Columns<T> {
+    first: *const T,
+    step: usize,
+}
+
 /// Where rows of x begin.
 struct X<const R: usize> {
     codes: [*const u8; R],
     scales: [*const f32; R],
     starts: [*const u8; R],
-    per_byte: usize,
 }
 
 impl<const R: usize> X<R> {
@@ -172,7 +205,6 @@ impl<const R: usize> X<R> {
             codes: [std::ptr::null(); R],
             scales: [std::ptr::null(); R],
             starts: [std::ptr::null(); R],
-            per_byte: x.layout.per_byte,
         };
         for index in 0..R {
             // Where rows are fewer, the last is multiplied once more.
@@ -186,23 +218,25 @@ impl<const R: usize> X<R> {
 
     /// Adds the products with a unit of codes, the one that begins `start` bytes from the beginning of a row.
     #[inline(always)]
-    unsafe fn add<V: Vector, S: Stored, const BITS: usize>(
+    unsafe fn add<V: Vector, S: Stored, const BITS: usize, const N: usize>(
         &self,
         sums: &mut [[V::Floats; COLUMNS]; R],
-        (codes, scales): ([*const u8; COLUMNS], [*const S; COLUMNS]),
+        (codes, scales): (Columns<u8>, Columns<S>),
         start: usize,
         unit: &Unit,
         places: V::Ints,
     ) {
+        let count = if N == ANY { unit.count } else { N };
         // SAFETY: the caller's; x has codes of whole units.
         unsafe {
             for offset in (0..UNIT).step_by(4 * V::LANES) {
+                let block = unit.block::<V, N>(offset);
                 for column in 0..COLUMNS {
-                    let packed = V::ints(codes[column].add(offset));
-                    let scale = V::scales(scales[column].add(offset / unit.block_bytes), unit.count, places);
+                    let packed = V::ints(codes.first.add(column * codes.step + offset));
+                    let scale = V::scales(scales.first.add(column * scales.step + block), count, places);
                     for (row, sums) in sums.iter_mut().enumerate() {
                         let mut sum = V::ints(self.starts[row].add(start + offset));
-                        let runs = self.codes[row].add(start * self.per_byte + offset);
+                        let runs = self.codes[row].add(start * (8 / BITS) + offset);
                         for run in 0..8 / BITS {
                             let x = V::ints(runs.add(run * UNIT));
                             sum = V::dot(sum, V::codes::<BITS>(packed, run * BITS), x, BITS < 8);
