@@ -33,6 +33,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::mimi_decoder::Model>(),
     #[cfg(feature = "mimi_encoder")]
     DynArchitecture::of::<crate::mimi_encoder::Model>(),
+    #[cfg(feature = "neucodec")]
+    DynArchitecture::of::<crate::neucodec::Model>(),
     #[cfg(feature = "pocket_tts_audio_tokenizer")]
     DynArchitecture::of::<crate::pocket_tts_audio_tokenizer::Model>(),
     #[cfg(feature = "pocket_tts_audio_tokenizer_decoder")]
@@ -67,4 +69,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::wav2vec2_conformer::Model>(),
     #[cfg(feature = "wavlm")]
     DynArchitecture::of::<crate::wavlm::Model>(),
+    #[cfg(feature = "xcodec")]
+    DynArchitecture::of::<crate::xcodec::Model>(),
+    #[cfg(feature = "xcodec2")]
+    DynArchitecture::of::<crate::xcodec2::Model>(),
 ];

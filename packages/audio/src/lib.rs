@@ -33,6 +33,8 @@ pub use weft_mimi as mimi;
 pub use weft_mimi_decoder as mimi_decoder;
 #[cfg(feature = "mimi_encoder")]
 pub use weft_mimi_encoder as mimi_encoder;
+#[cfg(feature = "neucodec")]
+pub use weft_neucodec as neucodec;
 #[cfg(feature = "pocket_tts_audio_tokenizer")]
 pub use weft_pocket_tts_audio_tokenizer as pocket_tts_audio_tokenizer;
 #[cfg(feature = "pocket_tts_audio_tokenizer_decoder")]
@@ -67,3 +69,7 @@ pub use weft_wav2vec2_bert as wav2vec2_bert;
 pub use weft_wav2vec2_conformer as wav2vec2_conformer;
 #[cfg(feature = "wavlm")]
 pub use weft_wavlm as wavlm;
+#[cfg(feature = "xcodec")]
+pub use weft_xcodec as xcodec;
+#[cfg(feature = "xcodec2")]
+pub use weft_xcodec2 as xcodec2;

@@ -2,6 +2,7 @@
 //! patches, windows, convolutions, pooling. Each names the paper or the class of `transformers` that defines it.
 
 mod alibi;
+mod anti_aliased;
 mod any_windows;
 mod attention;
 mod backbone;
@@ -12,6 +13,7 @@ mod chunked_attention;
 mod clipped_linear;
 mod convolution;
 mod cross_attention;
+mod dac;
 mod decomposed_rel_pos;
 mod deformable_attention;
 mod delta;
@@ -31,6 +33,7 @@ mod heads;
 mod hyper_connections;
 mod indexer;
 mod inverted_residual;
+mod istft;
 mod keypoints;
 mod latent_attention;
 mod layer_types;
@@ -91,6 +94,7 @@ pub use alibi::{
     alibi, alibi_bfloat16, alibi_by_key, alibi_slopes, alibi_slopes_with_max, attention_sinks,
     causal_and_padding_mask,
 };
+pub use anti_aliased::anti_aliased_snake;
 pub use any_windows::{AnyWindows, patch_merge_any};
 pub use attention::{
     bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, encoder_mask,
@@ -107,6 +111,7 @@ pub use convolution::{
     learnable_affine, squeeze_excite, weight_norm, weight_norm_by_channel, weight_norm_by_hook,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
+pub use dac::Dac;
 pub use decomposed_rel_pos::{decomposed_rel_pos, interpolated_rel_pos};
 pub use deformable_attention::{
     DeformableAttention, gather_rows, inverse_sigmoid, reference_points, refine_boxes,
@@ -135,6 +140,7 @@ pub use heads::{
 pub use hyper_connections::HyperConnection;
 pub use indexer::{Indexer, select_keys};
 pub use inverted_residual::{InvertedResidual, make_divisible};
+pub use istft::istft_head;
 pub use keypoints::{log_optimal_transport, log_sum_exp, mutual_matches, other_of_pair, suppress_non_maxima};
 pub use latent_attention::LatentAttention;
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
@@ -198,7 +204,7 @@ pub use transient_global::{TransientGlobal, TransientGlobalContext};
 pub use tubelets::{sinusoidal_in_turns, tubelet_embedding};
 pub use two_way::{TwoWayTransformer, mask_decoder_mlp};
 pub use uper_head::{UperHead, adaptive_avg_pool};
-pub use vector_quantization::residual_quantize;
+pub use vector_quantization::{bound_to_levels, finite_scalar_quantize, residual_quantize};
 pub use weighted_layer_sum::weighted_layer_sum;
 pub use windows::{
     Windows, interpolate_relative_bias_with_cls, patch_merge, relative_bias_with_cls,

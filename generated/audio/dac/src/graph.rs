@@ -6,7 +6,7 @@
 //! Reference: `transformers`, `models/dac/modeling_dac.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Dim, Graph, Input, Reduction, Scope, Tensor, Unary};
+use weft::graph::{Conv, Dim, Graph, Input, Reduction, Tensor};
 use weft::nn;
 use weft::{Result, dims};
 
@@ -31,79 +31,31 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// `[batch, n_codebooks, frames]`, `projected_latents` `[batch, n_codebooks * codebook_dim, frames]`.
 fn dac(g: &mut Graph, c: &Config) -> Result<()> {
     let x = g.input(Input::f32("input_values", dims![BATCH, 1, SAMPLES]));
-    let (x, width) = encoder(g, c, &x)?;
-    let Quantized { latents, codes, projected } = quantizer(g, c, &x, width)?;
-    let audio = decoder(g, c, &latents)?;
+    let dac = convolutions(c);
+    let x = dac.encode(g, &g.scope("encoder"), &x)?;
+    let Quantized { latents, codes, projected } = quantizer(g, c, &x, dac.hidden_size)?;
+    let audio = dac.decode(g, &g.scope("decoder"), &latents)?;
+    let audio = g.tanh(&audio);
+    let audio = g.squeeze(&audio, 1)?;
     g.output("audio_values", &audio)?;
     g.output("quantized_representation", &latents)?;
     g.output("audio_codes", &codes)?;
     g.output("projected_latents", &projected)
 }
 
-/// The latents of a waveform (`DacEncoder`): `[batch, 1, samples]` to `[batch, width, frames]`, and their width.
-fn encoder(g: &mut Graph, c: &Config, x: &Tensor) -> Result<(Tensor, usize)> {
-    let w = g.scope("encoder");
-    let mut width = c.encoder_hidden_size;
-    let mut x = g.conv(&w.scope("conv1"), x, &Conv::new(width, &[7]).padding(&[3]))?;
-    for (index, &stride) in c.downsampling_ratios.iter().enumerate() {
-        let w = w.scope("block").index(index);
-        x = residual_units(g, &w, &x, width)?;
-        x = snake(g, &w.scope("snake1"), &x, width)?;
-        width *= 2;
-        let conv = Conv::new(width, &[2 * stride]).stride(&[stride]).padding(&[stride.div_ceil(2)]);
-        x = g.conv(&w.scope("conv1"), &x, &conv)?;
+/// The codec's convolutions (`DacEncoder`, `DacDecoder`), between waveforms and latents of the width of the last strided convolution.
+fn convolutions(c: &Config) -> nn::Dac<'_> {
+    nn::Dac {
+        encoder_hidden_size: c.encoder_hidden_size,
+        downsampling_ratios: &c.downsampling_ratios,
+        hidden_size: c
+            .downsampling_ratios
+            .iter()
+            .fold(c.encoder_hidden_size, |width, _| width.saturating_mul(2)),
+        decoder_hidden_size: c.decoder_hidden_size,
+        upsampling_ratios: c.downsampling_ratios.iter().rev().copied().collect(),
+        output_padding: false,
     }
-    let x = snake(g, &w.scope("snake1"), &x, width)?;
-    Ok((g.conv(&w.scope("conv2"), &x, &Conv::new(width, &[3]).padding(&[1]))?, width))
-}
-
-/// The waveform of quantized latents (`DacDecoder`): `[batch, width, frames]` to `[batch, samples]`.
-fn decoder(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
-    let w = g.scope("decoder");
-    let mut width = c.decoder_hidden_size;
-    let mut x = g.conv(&w.scope("conv1"), x, &Conv::new(width, &[7]).padding(&[3]))?;
-    for (index, &stride) in c.downsampling_ratios.iter().rev().enumerate() {
-        let w = w.scope("block").index(index);
-        x = snake(g, &w.scope("snake1"), &x, width)?;
-        width /= 2;
-        let conv = Conv::new(width, &[2 * stride]).stride(&[stride]).padding(&[stride.div_ceil(2)]);
-        x = g.conv_transpose(&w.scope("conv_t1"), &x, &conv)?;
-        x = residual_units(g, &w, &x, width)?;
-    }
-    let x = snake(g, &w.scope("snake1"), &x, width)?;
-    let x = g.conv(&w.scope("conv2"), &x, &Conv::new(1, &[7]).padding(&[3]))?;
-    let x = g.tanh(&x);
-    g.squeeze(&x, 1)
-}
-
-/// Three residual units of dilated convolutions (`DacResidualUnit`).
-fn residual_units(g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let mut x = x.clone();
-    for (name, dilation) in [("res_unit1", 1), ("res_unit2", 3), ("res_unit3", 9)] {
-        let w = w.scope(name);
-        let h = snake(g, &w.scope("snake1"), &x, width)?;
-        let h = g.conv(
-            &w.scope("conv1"),
-            &h,
-            &Conv::new(width, &[7]).padding(&[3 * dilation]).dilation(&[dilation]),
-        )?;
-        let h = snake(g, &w.scope("snake2"), &h, width)?;
-        let h = g.conv(&w.scope("conv2"), &h, &Conv::new(width, &[1]))?;
-        x = g.add(&x, &h)?;
-    }
-    Ok(x)
-}
-
-/// The snake activation function x + sin²(αx) / α, with an α for each channel (`Snake1d`; 2020, arXiv:2006.08195).
-fn snake(g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let alpha = g.weight(&w.name("alpha"), &[1, width, 1])?;
-    let tiny = g.scalar(1e-9);
-    let divisor = g.add(&alpha, &tiny)?;
-    let turned = g.mul(x, &alpha)?;
-    let wave = g.unary(Unary::Sin, &turned);
-    let wave = g.mul(&wave, &wave)?;
-    let wave = g.div(&wave, &divisor)?;
-    g.add(x, &wave)
 }
 
 /// What a residual vector quantizer makes of latents (`DacResidualVectorQuantizer`).

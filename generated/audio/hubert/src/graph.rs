@@ -209,8 +209,8 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     };
     let w = w.scope("adapter_layer");
     let h = g.layer_norm(&w.scope("norm"), &x, 1e-5)?;
-    let adapter = nn::Mlp { up: "linear_1", down: "linear_2", width, act: Activation::Relu, bias: true };
-    let h = adapter.forward(g, &w, &h)?;
+    let narrow = nn::Mlp { up: "linear_1", down: "linear_2", width, act: Activation::Relu, bias: true };
+    let h = narrow.forward(g, &w, &h)?;
     g.add(&x, &h)
 }
 

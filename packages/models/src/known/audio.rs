@@ -20,6 +20,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "mimi", category: "audio", model_types: &["mimi"] },
     KnownModel { name: "mimi_decoder", category: "audio", model_types: &["mimi_decoder"] },
     KnownModel { name: "mimi_encoder", category: "audio", model_types: &["mimi_encoder"] },
+    KnownModel { name: "neucodec", category: "audio", model_types: &["neucodec"] },
     KnownModel { name: "pocket_tts_audio_tokenizer", category: "audio", model_types: &["pocket_tts_audio_tokenizer"] },
     KnownModel { name: "pocket_tts_audio_tokenizer_decoder", category: "audio", model_types: &["pocket_tts_audio_tokenizer_decoder"] },
     KnownModel { name: "pocket_tts_audio_tokenizer_encoder", category: "audio", model_types: &["pocket_tts_audio_tokenizer_encoder"] },
@@ -37,4 +38,6 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "wav2vec2-bert", category: "audio", model_types: &["wav2vec2-bert"] },
     KnownModel { name: "wav2vec2-conformer", category: "audio", model_types: &["wav2vec2-conformer"] },
     KnownModel { name: "wavlm", category: "audio", model_types: &["wavlm"] },
+    KnownModel { name: "xcodec", category: "audio", model_types: &["xcodec"] },
+    KnownModel { name: "xcodec2", category: "audio", model_types: &["xcodec2"] },
 ];

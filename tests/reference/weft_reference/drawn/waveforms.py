@@ -13,6 +13,7 @@ import transformers
 from weft_reference import waves
 from weft_reference.cases import Case
 from weft_reference.drawn.common import EPSILONS, Changes, lengths, store, texts
+from weft_reference.models import codecs
 from weft_reference.models import speecht5 as speecht5_cases
 from weft_reference.models import vits as vits_cases
 from weft_reference.models.wav2vec2 import LARGE, SMALL
@@ -337,6 +338,85 @@ def vibevoice(rng: Random, path: str) -> Case:
     return Case(path, name, config, inputs, notes, store(rng), forward={"sample": False})
 
 
+def xcodec(rng: Random, path: str) -> Case:
+    strides = rng.choice(((4, 2), (2, 2, 2), (3, 2), (2, 5), (2, 4)))
+    acoustic = {
+        "encoder_hidden_size": rng.randint(1, 5),
+        "downsampling_ratios": list(strides),
+        "decoder_hidden_size": 2 ** len(strides) * rng.randint(1, 3),
+        "upsampling_ratios": rng.sample(strides, len(strides)),
+        "hidden_size": rng.randint(2, 9),
+    }
+    # The semantic model's strides are those of the acoustic one but for the last, which its encoder has.
+    outer = strides[-1] == 2 and rng.random() < 0.5
+    inner = list(strides[:-1]) if outer else list(strides)
+    blocks = rng.randint(0 if outer else 1, 2)
+    heads = rng.choice((1, 2))
+    width = 4 * heads
+    semantic = {
+        "model_type": rng.choice(("hubert", "wavlm")),
+        "hidden_size": width,
+        "num_attention_heads": heads,
+        "num_hidden_layers": rng.randint(1, 3),
+        "conv_dim": [6] * len(inner),
+        "conv_stride": inner,
+        "conv_kernel": inner,
+        "conv_bias": rng.random() < 0.5,
+        "feat_extract_norm": rng.choice(("group", "layer")),
+        "do_stable_layer_norm": rng.random() < 0.5,
+        "num_conv_pos_embeddings": rng.randint(2, 6),
+    }
+    changes = {
+        "strides": [1] * blocks + [strides[-1]] * outer,
+        "channel_ratios": [rng.choice((1, 2)) for _ in range(blocks)] + [1] * outer,
+        "block_dilations": [rng.randint(1, 3) for _ in range(rng.randint(0, 2))],
+        "kernel_size": rng.choice((1, 3, 5)),
+        "unit_kernel_size": rng.choice((1, 3)),
+        "codebook_size": rng.choice((8, 16, 20)),
+    }
+    if blocks and not outer:
+        changes["channel_ratios"][-1] = 1
+    hop = int(np.prod(strides))
+    samples = hop * rng.randint(4, 9) + (0 if outer or 3 in strides or 5 in strides else rng.randint(0, hop - 1))
+    case = codecs.xcodec(path, "Drawn at random.", samples, acoustic, semantic, **changes)
+    return replace(case, store=store(rng))
+
+
+def xcodec2(prefix: str, rng: Random, path: str) -> Case:
+    heads = rng.choice((1, 2, 4))
+    width = 4 * rng.randint(1, 3)
+    ratios = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
+    changes = {
+        "num_hidden_layers": rng.randint(0, 3),
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
+        "head_dim": 2 * rng.randint(1, 6),
+        "intermediate_size": rng.randint(4, 40),
+        "hidden_act": rng.choice(("silu", "gelu", "relu")),
+        "rms_norm_eps": rng.choice(EPSILONS),
+        "attention_bias": rng.random() < 0.5,
+        "encoder_hidden_size": rng.randint(1, 4),
+        "downsampling_ratios": ratios,
+        "quantization_dim": 32 + width,
+        "quantization_levels": [rng.randint(2, 6) for _ in range(rng.randint(1, 4))],
+    }
+    if prefix == "NeuCodec":
+        changes |= {"input_sampling_rate": 8000, "output_sampling_rate": rng.choice((8000, 16000) if np.prod(ratios) % 2 else (8000, 12000, 16000))}
+    semantic = {
+        "hidden_size": width,
+        "num_attention_heads": rng.choice((1, 2)),
+        "num_hidden_layers": rng.randint(1, 2),
+        "position_embeddings_type": rng.choice(("relative_key", None)),
+        "conv_depthwise_kernel_size": rng.choice((1, 3, 5)),
+    }
+    hop, frames = int(np.prod(ratios)), rng.randint(2, 9)
+    more = rng.randint(-1, 1) if prefix == "NeuCodec" else 0
+    made = codecs.xcodec2(
+        path, prefix, "Drawn at random.", hop * frames, frames + more, rng.random() < 0.6, semantic, **changes
+    )
+    return replace(made, store=store(rng))
+
+
 DRAWN = {model: partial(heard, prefix) for model, prefix in PREFIXES.items()} | {
     "whisper": whisper,
     "wav2vec2-bert": wav2vec2_bert,
@@ -348,4 +428,7 @@ DRAWN = {model: partial(heard, prefix) for model, prefix in PREFIXES.items()} | 
     "mimi": mimi,
     "pocket_tts_audio_tokenizer": pocket_tts,
     "vibevoice_acoustic_tokenizer": vibevoice,
+    "xcodec": xcodec,
+    "xcodec2": partial(xcodec2, "Xcodec2"),
+    "neucodec": partial(xcodec2, "NeuCodec"),
 }

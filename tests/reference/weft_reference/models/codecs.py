@@ -21,6 +21,9 @@ MODELS = (
     *POCKET,
     "vibevoice_acoustic_tokenizer",
     "speecht5_hifigan",
+    "xcodec",
+    "xcodec2",
+    "neucodec",
 )
 DAC: dict[str, Any] = {
     "encoder_hidden_size": 4,
@@ -62,6 +65,82 @@ HIFIGAN: dict[str, Any] = {
     "resblock_kernel_sizes": [3, 5],
     "resblock_dilation_sizes": [[1, 3], [1, 2, 5]],
 }
+XCODEC: dict[str, Any] = {"target_bandwidths": [8.0, 12.0], "sample_rate": 8000, "codebook_size": 16}
+ACOUSTIC: dict[str, Any] = {
+    "model_type": "dac",
+    "encoder_hidden_size": 4,
+    "downsampling_ratios": [4, 2],
+    "decoder_hidden_size": 16,
+    "upsampling_ratios": [4, 2],
+    "hidden_size": 6,
+}
+SEMANTIC: dict[str, Any] = {
+    "model_type": "hubert",
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "conv_dim": [6, 6],
+    "conv_kernel": [6, 3],
+    "conv_stride": [4, 2],
+    "num_conv_pos_embeddings": 5,
+    "num_conv_pos_embedding_groups": 2,
+}
+
+
+def xcodec(path: str, notes: str, samples: int, acoustic: Any = None, semantic: Any = None, **changes: Any) -> Case:
+    """X-Codec: an acoustic encoder beside a semantic model, whose frames are of as many samples."""
+    config = transformers.XcodecConfig(
+        **(XCODEC | changes),
+        acoustic_model_config=ACOUSTIC | (acoustic or {}),
+        semantic_model_config=SEMANTIC | (semantic or {}),
+    )
+    return Case(path, "XcodecModel", config, {"input_values": floats(f"{path}.waves", (2, 1, samples))}, notes)
+
+
+XCODEC2: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 20,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "head_dim": 6,
+    "encoder_hidden_size": 3,
+    "downsampling_ratios": [2, 3],
+    "quantization_dim": 40,
+    "quantization_levels": [4, 3, 5],
+}
+BERT: dict[str, Any] = {
+    "model_type": "wav2vec2-bert",
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "feature_projection_input_dim": 6,
+    "conv_depthwise_kernel_size": 3,
+    "left_max_position_embeddings": 4,
+    "right_max_position_embeddings": 2,
+}
+
+
+def xcodec2(
+    path: str, prefix: str, notes: str, samples: int, frames: int, padded: bool = True, semantic: Any = None, **changes: Any
+) -> Case:
+    """X-Codec 2 or NeuCodec: a waveform and its spectrogram, of `frames` frames."""
+    config = getattr(transformers, f"{prefix}Config")(
+        **(XCODEC2 | changes), semantic_model_config=BERT | (semantic or {})
+    )
+    width = config.semantic_model_config.feature_projection_input_dim
+    short = [[samples], [samples - samples // 4]] if padded else [[samples], [samples]]
+    mask = (np.arange(samples)[None] < np.array(short)).astype(np.int64)
+    seen = [[frames], [frames - frames // 4]] if padded else [[frames], [frames]]
+    inputs = {
+        "input_values": floats(f"{path}.waves", (2, 1, samples)),
+        "input_features": floats(f"{path}.mel", (2, frames, width)),
+        "padding_mask": mask[:, None] if prefix == "Xcodec2" else mask,
+        "input_features_mask": (np.arange(frames)[None] < np.array(seen)).astype(np.int64),
+    }
+    return Case(path, f"{prefix}Model", config, inputs, notes)
 
 
 def goldens() -> Iterator[Case]:
@@ -210,6 +289,36 @@ def goldens() -> Iterator[Case]:
         "Two sounds, no noise on latents.",
         forward={"sample": False},
     )
+    yield xcodec("xcodec/base", "Two waveforms, a frame begun.", 71)
+    yield xcodec("xcodec/whole", "A frame begun that is too short for the semantic model.", 67)
+    odd = {"downsampling_ratios": [3, 2], "upsampling_ratios": [2, 3]}
+    wavlm = {
+        "model_type": "wavlm",
+        "conv_stride": [3, 1],
+        "conv_kernel": [3, 2],
+        "do_stable_layer_norm": True,
+        "feat_extract_norm": "layer",
+        "num_buckets": 8,
+        "max_bucket_distance": 20,
+    }
+    blocks = {
+        "strides": [1, 2],
+        "channel_ratios": [2, 1],
+        "block_dilations": [1, 2, 3],
+        "kernel_size": 5,
+        "unit_kernel_size": 5,
+    }
+    yield xcodec(
+        "xcodec/wavlm", "WavLM, odd strides, a semantic encoder that strides.", 93, odd, wavlm, **blocks, sample_rate=6000
+    )
+    yield xcodec2("xcodec2/base", "Xcodec2", "Two sounds, the second one padded.", 60, 10)
+    wide = {"attention_bias": True, "hidden_act": "gelu", "downsampling_ratios": [3, 5], "head_dim": 8}
+    yield xcodec2("xcodec2/begun", "Xcodec2", "A frame begun; odd hops, biases.", 73, 5, False, **wide)
+    yield xcodec2("neucodec/base", "NeuCodec", "Two sounds, the second one padded; a frame more of the spectrogram.", 60, 11)
+    rates = {"input_sampling_rate": 8000, "output_sampling_rate": 12000, "downsampling_ratios": [2, 3, 3]}
+    yield xcodec2("neucodec/begun", "NeuCodec", "A frame begun, a frame less of the spectrogram; other rates.", 106, 5, **rates)
+    rates |= {"downsampling_ratios": [4, 5]}
+    yield xcodec2("neucodec/within", "NeuCodec", "The waveform ends within the last frame.", 119, 6, **rates)
     yield hifigan("vocoder", "Two spectrograms, normalised.")
     yield hifigan("plain", "Spectrograms as they are, another slope.", normalize_before=False, leaky_relu_slope=0.3)
     one = {
