@@ -41,6 +41,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::pocket_tts_audio_tokenizer_decoder::Model>(),
     #[cfg(feature = "pocket_tts_audio_tokenizer_encoder")]
     DynArchitecture::of::<crate::pocket_tts_audio_tokenizer_encoder::Model>(),
+    #[cfg(feature = "pop2piano")]
+    DynArchitecture::of::<crate::pop2piano::Model>(),
     #[cfg(feature = "qwen2_audio_encoder")]
     DynArchitecture::of::<crate::qwen2_audio_encoder::Model>(),
     #[cfg(feature = "qwen3_asr_encoder")]

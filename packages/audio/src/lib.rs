@@ -41,6 +41,8 @@ pub use weft_pocket_tts_audio_tokenizer as pocket_tts_audio_tokenizer;
 pub use weft_pocket_tts_audio_tokenizer_decoder as pocket_tts_audio_tokenizer_decoder;
 #[cfg(feature = "pocket_tts_audio_tokenizer_encoder")]
 pub use weft_pocket_tts_audio_tokenizer_encoder as pocket_tts_audio_tokenizer_encoder;
+#[cfg(feature = "pop2piano")]
+pub use weft_pop2piano as pop2piano;
 #[cfg(feature = "qwen2_audio_encoder")]
 pub use weft_qwen2_audio_encoder as qwen2_audio_encoder;
 #[cfg(feature = "qwen3_asr_encoder")]

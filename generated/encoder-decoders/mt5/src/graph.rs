@@ -179,7 +179,7 @@ impl DecoderInputs {
 fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInputs) -> Result<Tensor> {
     let w = base.scope("encoder");
     let mut x = g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)?;
-    let positions = g.arange(&encoder_inputs.input_ids.shape()[1].clone());
+    let positions = g.arange(&x.shape()[1].clone());
     let attention_mask = nn::padding_mask(g, &encoder_inputs.attention_mask)?;
     let mask = biased_mask(
         g,
@@ -311,18 +311,12 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("layer_norm"), x, c.layer_norm_epsilon)?;
     let w = w.scope("DenseReluDense");
     let kind = c.feed_forward_proj;
+    let act = kind.activation;
     let h = if kind.gated {
-        let mlp = nn::GatedMlp {
-            gate: "wi_0",
-            up: "wi_1",
-            down: "wo",
-            width: c.d_ff,
-            act: kind.activation,
-            bias: false,
-        };
+        let mlp = nn::GatedMlp { gate: "wi_0", up: "wi_1", down: "wo", width: c.d_ff, act, bias: false };
         mlp.forward(g, &w, &h)?
     } else {
-        nn::Mlp { up: "wi", down: "wo", width: c.d_ff, act: kind.activation, bias: false }.forward(g, &w, &h)?
+        nn::Mlp { up: "wi", down: "wo", width: c.d_ff, act, bias: false }.forward(g, &w, &h)?
     };
     g.add(x, &h)
 }

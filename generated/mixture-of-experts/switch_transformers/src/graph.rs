@@ -117,7 +117,7 @@ impl DecoderInputs {
 fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInputs) -> Result<Tensor> {
     let w = base.scope("encoder");
     let mut x = g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)?;
-    let positions = g.arange(&encoder_inputs.input_ids.shape()[1].clone());
+    let positions = g.arange(&x.shape()[1].clone());
     let attention_mask = nn::padding_mask(g, &encoder_inputs.attention_mask)?;
     let mask = biased_mask(
         g,

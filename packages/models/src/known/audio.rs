@@ -24,6 +24,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "pocket_tts_audio_tokenizer", category: "audio", model_types: &["pocket_tts_audio_tokenizer"] },
     KnownModel { name: "pocket_tts_audio_tokenizer_decoder", category: "audio", model_types: &["pocket_tts_audio_tokenizer_decoder"] },
     KnownModel { name: "pocket_tts_audio_tokenizer_encoder", category: "audio", model_types: &["pocket_tts_audio_tokenizer_encoder"] },
+    KnownModel { name: "pop2piano", category: "audio", model_types: &["pop2piano"] },
     KnownModel { name: "qwen2_audio_encoder", category: "audio", model_types: &["qwen2_audio_encoder"] },
     KnownModel { name: "qwen3_asr_encoder", category: "audio", model_types: &["qwen3_asr_encoder"] },
     KnownModel { name: "sew", category: "audio", model_types: &["sew"] },
