@@ -76,10 +76,13 @@ fn neucodec(g: &mut Graph, c: &Config) -> Result<()> {
 /// The samples of a frame (`hop_length`).
 fn hop_length(c: &Config) -> Result<usize> {
     let hop = c.downsampling_ratios.iter().fold(1_usize, |product, &ratio| product.saturating_mul(ratio));
-    if (1..=1024).contains(&hop) {
+    if (1..=1024).contains(&hop) && c.downsampling_ratios.iter().all(|&ratio| ratio > 1)
+    {
         return Ok(hop);
     }
-    let problem = format!("downsampling_ratios: a frame is of {hop} samples, but must be of 1 to 1024");
+    let problem = format!(
+        "downsampling_ratios: a frame is of {hop} samples, but must be of 1 to 1024, by ratios of at least 2"
+    );
     Err(Error::Graph { op: "Xcodec2Encoder".to_owned(), scope: "acoustic_encoder".to_owned(), problem })
 }
 

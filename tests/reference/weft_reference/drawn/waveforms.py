@@ -14,6 +14,7 @@ from weft_reference import waves
 from weft_reference.cases import Case
 from weft_reference.drawn.common import EPSILONS, Changes, lengths, store, texts
 from weft_reference.models import codecs
+from weft_reference.models import pop2piano as pop2piano_cases
 from weft_reference.models import speecht5 as speecht5_cases
 from weft_reference.models import vits as vits_cases
 from weft_reference.models.wav2vec2 import LARGE, SMALL
@@ -385,7 +386,7 @@ def xcodec(rng: Random, path: str) -> Case:
 def xcodec2(prefix: str, rng: Random, path: str) -> Case:
     heads = rng.choice((1, 2, 4))
     width = 4 * rng.randint(1, 3)
-    ratios = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
+    ratios = [rng.randint(2, 4) for _ in range(rng.randint(1, 3))]
     changes = {
         "num_hidden_layers": rng.randint(0, 3),
         "num_attention_heads": heads,
@@ -417,6 +418,24 @@ def xcodec2(prefix: str, rng: Random, path: str) -> Case:
     return replace(made, store=store(rng))
 
 
+def pop2piano(rng: Random, path: str) -> Case:
+    changes = {
+        "d_model": 4 * rng.randint(1, 5),
+        "d_kv": rng.randint(2, 8),
+        "d_ff": rng.randint(4, 40),
+        "num_layers": rng.randint(1, 3),
+        "num_decoder_layers": rng.choice((None, 1, 2)),
+        "num_heads": rng.randint(1, 4),
+        "feed_forward_proj": rng.choice(("relu", "gated-gelu", "gated-silu")),
+        "dense_act_fn": rng.choice(("relu", "gelu", "silu")),
+        "tie_word_embeddings": rng.random() < 0.5,
+        "layer_norm_epsilon": rng.choice(EPSILONS),
+        "composer_vocab_size": rng.randint(1, 30),
+    }
+    made = pop2piano_cases.case(path, "Drawn at random.", rng.choice(("left", "right")), **changes)
+    return replace(made, store=store(rng))
+
+
 DRAWN = {model: partial(heard, prefix) for model, prefix in PREFIXES.items()} | {
     "whisper": whisper,
     "wav2vec2-bert": wav2vec2_bert,
@@ -428,6 +447,7 @@ DRAWN = {model: partial(heard, prefix) for model, prefix in PREFIXES.items()} | 
     "mimi": mimi,
     "pocket_tts_audio_tokenizer": pocket_tts,
     "vibevoice_acoustic_tokenizer": vibevoice,
+    "pop2piano": pop2piano,
     "xcodec": xcodec,
     "xcodec2": partial(xcodec2, "Xcodec2"),
     "neucodec": partial(xcodec2, "NeuCodec"),
