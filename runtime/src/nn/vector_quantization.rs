@@ -37,7 +37,7 @@ pub fn bound_to_levels(g: &mut Graph, x: &Tensor, levels: &[usize]) -> Result<Te
     }
     let width = levels.len();
     let half_range = |level: usize| (level - 1) as f64 * 1.001 / 2.0;
-    let offset = |level: usize| if level % 2 == 0 { 0.5 } else { 0.0 };
+    let offset = |level: usize| if level.is_multiple_of(2) { 0.5 } else { 0.0 };
     let mut row = |of: &dyn Fn(usize) -> f64| {
         g.constant(&[width], levels.iter().map(|&level| of(level) as f32).collect())
     };

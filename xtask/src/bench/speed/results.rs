@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn what_unpacks_has_limits_of_its_own() {
         let report = serde_json::json!({"load_ms": 900.0, "loaded_bytes": 680e6, "weights_bytes": 636e6});
-        assert!(Opened::of("Llama 1.1B", true, &[report.clone()]).met());
+        assert!(Opened::of("Llama 1.1B", true, std::slice::from_ref(&report)).met());
         assert!(!Opened::of("Llama 1.1B", false, &[report]).met());
     }
 
