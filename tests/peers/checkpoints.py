@@ -277,7 +277,7 @@ def smolvlm() -> Checkpoint:
     texts = ids(49000, 1, 64 + 64)
     # Patches of 32 x 32, of which 4 x 4 are a token each.
     texts[:, 8 : 8 + 64] = image
-    pictures = {"pixel_values": floats(1, 1, 3, 512, 512), "pixel_attention_mask": np.ones((1, 1, 512, 512), bool)}
+    pictures = {"pixel_values": floats(1, 1, 3, 512, 512), "pixel_attention_mask": np.ones((1, 1, 512, 512), np.int64)}
     inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts)} | pictures
     return Checkpoint("SmolVLMForConditionalGeneration", config, inputs, torch.bfloat16)
 
