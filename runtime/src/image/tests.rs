@@ -168,6 +168,22 @@ fn refusal(files: &[(&str, Json)]) -> String {
 }
 
 #[test]
+fn sizes_of_tiles_have_pixels_that_memory_holds() {
+    let with = |height: u64, width: u64| {
+        let sizes = json!([[12, 24], [height, width]]);
+        refusal(&[(
+            "preprocessor_config.json",
+            json!({"image_processor_type": "LlavaNextImageProcessor", "size": {"shortest_edge": 12}, "image_grid_pinpoints": sizes}),
+        )])
+    };
+    for (height, width) in [(0, 12), (12, u64::MAX), (1 << 20, 1 << 20)] {
+        let problem = with(height, width);
+        assert!(problem.contains("none of them 0 or of more than 16777216 pixels"), "{problem}");
+    }
+    assert!(!with(24, 24).contains("error"));
+}
+
+#[test]
 fn no_more_pixels_are_asked_for_than_are_made_in_time() {
     let many = |patches: usize| {
         let settings = json!({"image_processor_type": "Pix2StructImageProcessor", "max_patches": patches});

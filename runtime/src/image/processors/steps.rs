@@ -217,10 +217,18 @@ pub(super) fn llava(settings: &Settings) -> Steps {
     Ok(square.into_iter().chain(unpadded(settings)).collect())
 }
 
+/// The most pixels of a size that tiles are cut from: three times what LLaVA-OneVision's largest has.
+const MOST_GRID_PIXELS: usize = 1 << 24;
+
 pub(super) fn llava_next(settings: &Settings) -> Steps {
     let grid = settings.image_grid_pinpoints.clone();
-    if grid.is_empty() || grid.iter().any(|(height, width)| height * width == 0) {
-        return Err("`image_grid_pinpoints`: must be a list of [height, width], none of them 0".to_owned());
+    let wrong = |(height, width): &(usize, usize)| {
+        height.checked_mul(*width).is_none_or(|pixels| pixels == 0 || pixels > MOST_GRID_PIXELS)
+    };
+    if grid.is_empty() || grid.iter().any(wrong) {
+        return Err(format!(
+            "`image_grid_pinpoints`: must be a list of [height, width], none of them 0 or of more than {MOST_GRID_PIXELS} pixels"
+        ));
     }
     let (whole, edge) = match settings.size {
         Size::Shortest(edge)
