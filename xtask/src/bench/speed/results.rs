@@ -1,29 +1,21 @@
 //! The table: medians, ratios, and whether the goals are met.
 
+mod committed;
+mod opened;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
 
-use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::table::median;
+use self::committed::RESULTS;
+pub use self::committed::figures;
+pub use self::opened::Opened;
 use super::peak::{Least, Peak};
-use super::rows::{PYTORCH, WORKS, Work};
+use super::rows::PYTORCH;
 use crate::table::Table;
-use crate::workspace::root;
-
-const RESULTS: &str = "results/bench.json";
-const DOCUMENT: &str = "docs/speed.md";
-
-/// The longest that opening may take, and the most private memory then, where weights are mapped as they are.
-const OPEN_MS: f64 = 500.0;
-const OPEN_BYTES: f64 = 200e6;
-/// The same where they are brought into another form, in parts of the file.
-const UNPACK_MS: f64 = 1500.0;
-const UNPACK_SHARE: f64 = 1.1;
 
 /// One run of the command.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,57 +56,6 @@ pub struct Timed {
     pub name: String,
     pub median_ms: f64,
     pub runs_ms: Vec<f64>,
-}
-
-/// A checkpoint that is opened with its weights left in their mapped pages, or unpacked.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Opened {
-    pub model: String,
-    pub load_ms: f64,
-    pub private_bytes: f64,
-    pub weights_bytes: f64,
-    /// Whether weights are brought into another form: what kernels take of a quantized file.
-    #[serde(default)]
-    pub unpacks: bool,
-}
-
-impl Opened {
-    pub fn of(model: &str, unpacks: bool, reports: &[Value]) -> Self {
-        let middle = |key: &str| {
-            median(&reports.iter().map(|report| report[key].as_f64().unwrap_or(f64::NAN)).collect::<Vec<_>>())
-        };
-        Self {
-            model: model.to_owned(),
-            load_ms: middle("load_ms"),
-            private_bytes: middle("loaded_bytes"),
-            weights_bytes: middle("weights_bytes"),
-            unpacks,
-        }
-    }
-
-    /// The longest that it may take, and the most private memory.
-    fn most(&self) -> (f64, f64) {
-        if self.unpacks { (UNPACK_MS, UNPACK_SHARE * self.weights_bytes) } else { (OPEN_MS, OPEN_BYTES) }
-    }
-
-    fn met(&self) -> bool {
-        let (ms, bytes) = self.most();
-        self.load_ms <= ms && self.private_bytes <= bytes
-    }
-
-    fn text(&self) -> String {
-        let (ms, bytes) = self.most();
-        format!(
-            "{} opens in {:.0} ms with {:.0} MB of private memory for {:.0} MB of weights (at most {ms:.0} ms and \
-             {:.0} MB): {}",
-            self.model,
-            self.load_ms,
-            self.private_bytes / 1e6,
-            self.weights_bytes / 1e6,
-            bytes / 1e6,
-            if self.met() { "met" } else { "missed" }
-        )
-    }
 }
 
 impl Row {
@@ -292,91 +233,6 @@ impl Results {
         }
         all
     }
-
-    /// Writes the results, and the page drawn from them.
-    /// The committed results with these in place of what they measured anew.
-    ///
-    /// # Errors
-    /// When the committed ones are of another machine, other threads or other versions: one table would mix them.
-    pub fn into_committed(self) -> Result<Self> {
-        let path = root().join(RESULTS);
-        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        let committed = serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
-        self.into(committed)
-    }
-
-    fn into(self, mut committed: Self) -> Result<Self> {
-        let other = |name: &String| {
-            let (ours, theirs) = (self.versions.get(name), committed.versions.get(name));
-            theirs.is_some() && ours != theirs
-        };
-        if (&self.machine, self.threads, self.rounds)
-            != (&committed.machine, committed.threads, committed.rounds)
-            || self.versions.keys().any(other)
-        {
-            bail!(
-                "{RESULTS} is of {}, {} threads, {} rounds and {:?}, these rows of {}, {}, {} and {:?}: measure all of \
-                 them, without --model",
-                committed.machine,
-                committed.threads,
-                committed.rounds,
-                committed.versions,
-                self.machine,
-                self.threads,
-                self.rounds,
-                self.versions
-            );
-        }
-        committed
-            .rows
-            .retain(|row| !self.rows.iter().any(|new| (&new.model, &new.what) == (&row.model, &row.what)));
-        committed.opened.retain(|opened| !self.opened.iter().any(|new| new.model == opened.model));
-        committed.failed.retain(|name, _| !WORKS.iter().any(|work| work.name == name && self.has(work)));
-        committed.rows.extend(self.rows);
-        committed.opened.extend(self.opened);
-        committed.versions.extend(self.versions);
-        committed.absent.extend(self.absent);
-        committed.failed.extend(self.failed);
-        let place = |model: &str, what: Option<&str>| {
-            let of = |work: &Work| {
-                work.title == model
-                    && what.is_none_or(|what| work.measures.iter().any(|measure| measure.what == what))
-            };
-            WORKS.iter().position(of)
-        };
-        committed.rows.sort_by_key(|row| place(&row.model, Some(&row.what)));
-        committed.opened.sort_by_key(|opened| place(&opened.model, None));
-        Ok(committed)
-    }
-
-    /// Whether there are rows of a work.
-    fn has(&self, work: &Work) -> bool {
-        self.rows.iter().any(|row| row.model == work.title)
-    }
-
-    pub fn write(&self) -> Result<()> {
-        let json = serde_json::to_string_pretty(self)? + "\n";
-        for (path, text) in [(RESULTS, json), (DOCUMENT, self.markdown())] {
-            fs::write(root().join(path), text).with_context(|| format!("writing {path}"))?;
-        }
-        Ok(())
-    }
-}
-
-/// The committed figures, one for each measure and contender, as `cargo xtask query` has them.
-pub fn figures() -> Result<Vec<Value>> {
-    figures_of(&root().join(RESULTS))
-}
-
-/// Those of a file; none where nothing was measured yet.
-fn figures_of(path: &Path) -> Result<Vec<Value>> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
-        text => text.with_context(|| format!("reading {}", path.display()))?,
-    };
-    let results: Results =
-        serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
-    Ok(results.figures())
 }
 
 /// The processor and its cores.
@@ -392,20 +248,11 @@ pub fn machine() -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn nothing_measured_is_no_error_and_a_damaged_file_is_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("bench.json");
-        assert!(figures_of(&path).unwrap().is_empty());
-        fs::write(&path, "{").unwrap();
-        assert!(figures_of(&path).unwrap_err().to_string().contains("bench.json"));
-    }
-
-    fn timed(name: &str, ms: f64) -> Timed {
+    pub(super) fn timed(name: &str, ms: f64) -> Timed {
         Timed { name: name.to_owned(), median_ms: ms, runs_ms: vec![ms] }
     }
 
-    fn row(key: &str, weft: f64, peers: Vec<Timed>, goals: &[(&str, f64)]) -> Row {
+    pub(super) fn row(key: &str, weft: f64, peers: Vec<Timed>, goals: &[(&str, f64)]) -> Row {
         let goals = goals.iter().map(|(peer, most)| ((*peer).to_owned(), *most)).collect();
         let (model, what) = ("Llama 1.1B".to_owned(), format!("a {key}"));
         let (key, weft) = (key.to_owned(), timed("weft", weft));
@@ -428,37 +275,6 @@ mod tests {
         results.opened.push(Opened::of("Llama 1.1B", false, &[report]));
         assert!(!results.met());
         insta::assert_snapshot!(results.text() + &results.markdown());
-    }
-
-    #[test]
-    fn what_unpacks_has_limits_of_its_own() {
-        let report = serde_json::json!({"load_ms": 900.0, "loaded_bytes": 680e6, "weights_bytes": 636e6});
-        assert!(Opened::of("Llama 1.1B", true, std::slice::from_ref(&report)).met());
-        assert!(!Opened::of("Llama 1.1B", false, &[report]).met());
-    }
-
-    #[test]
-    fn some_rows_come_into_the_committed_ones() {
-        let results = |rows: Vec<Row>| Results { machine: "one".into(), rows, ..Results::new(2, 5) };
-        let vit = |ms: f64, what: &str| {
-            let work = Row { model: "ViT-base".into(), what: what.into(), ..row("run", ms, vec![], &[]) };
-            assert!(
-                WORKS.iter().any(|known| known.title == work.model && known.measures[0].what == work.what)
-            );
-            work
-        };
-        let [one, eight] = ["1 image, 224 px", "8 images, 224 px"];
-        let committed = || results(vec![vit(2.0, eight)]);
-        let times = |results: Results| results.rows.iter().map(|row| row.weft.median_ms).collect::<Vec<_>>();
-        assert_eq!(times(results(vec![vit(1.0, one)]).into(committed()).unwrap()), [1.0, 2.0]);
-        assert_eq!(times(results(vec![vit(3.0, eight)]).into(committed()).unwrap()), [3.0]);
-        let mut other = results(vec![]);
-        other.machine = "another".into();
-        let refused = other.into(committed()).unwrap_err().to_string();
-        assert!(
-            refused.contains("these rows of another, 2") && refused.contains("without --model"),
-            "{refused}"
-        );
     }
 
     #[test]
@@ -486,13 +302,5 @@ mod tests {
         let of = |index: usize| (all[index]["contender"].as_str(), all[index]["ratio"].as_f64());
         assert_eq!([of(0), of(1)], [(Some("weft"), None), (Some(PYTORCH), Some(0.35))]);
         assert!(!figures().unwrap().is_empty(), "of the committed ones");
-    }
-
-    #[test]
-    fn the_page_is_of_the_committed_results() {
-        let Ok(json) = fs::read_to_string(root().join(RESULTS)) else { return };
-        let results: Results = serde_json::from_str(&json).expect("results/bench.json is read");
-        let page = fs::read_to_string(root().join(DOCUMENT)).expect("docs/speed.md is there");
-        assert_eq!(page, results.markdown());
     }
 }
