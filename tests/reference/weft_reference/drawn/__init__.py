@@ -9,6 +9,7 @@ from random import Random
 from weft_reference.cases import Case
 from weft_reference.drawn import (
     backbones,
+    codecs,
     composed,
     decoders,
     dense,
@@ -50,6 +51,7 @@ DRAWN: dict[str, Draw] = {
     **{model: partial(encoders.random_case, model) for model in ENCODERS},
     **audio_language.DRAWN,
     **backbones.DRAWN,
+    **codecs.DRAWN,
     **codes.DRAWN,
     **composed.DRAWN,
     **conformers_younger.DRAWN,
