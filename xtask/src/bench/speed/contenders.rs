@@ -19,18 +19,8 @@ fn folder() -> PathBuf {
     root().join("tests/peers")
 }
 
-fn python_command(python: &Path, script: &str) -> Command {
-    let mut command = reference::command(python);
-    command.current_dir(folder()).arg(script);
-    command
-}
-
-/// Python with the library that has the work's model.
-fn python_of(python: &Path, work: &Work, script: &str) -> Result<Command> {
-    let mut command = match work.model {
-        "unet-2d-condition" => reference::with_diffusers(python)?,
-        _ => reference::command(python),
-    };
+fn python_command(python: &Path, script: &str) -> Result<Command> {
+    let mut command = reference::with_diffusers(python)?;
     command.current_dir(folder()).arg(script);
     Ok(command)
 }
@@ -45,7 +35,7 @@ pub fn checkpoint(python: &Path, work: &Work) -> Result<PathBuf> {
         if partial.exists() {
             fs::remove_dir_all(&partial)?;
         }
-        let mut command = python_of(python, work, "checkpoints.py")?;
+        let mut command = python_command(python, "checkpoints.py")?;
         let made = command.arg(work.name).arg("--out").arg(&partial).status();
         if !made.context("starting the reference's Python")?.success() {
             bail!("the checkpoint could not be made: what Python says is above");
@@ -79,7 +69,7 @@ pub fn weft(binary: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Re
 /// A peer of the work, by its name.
 pub fn peer(name: &str, python: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Result<Served> {
     let mut command = match (name, rows::gguf(name)) {
-        (PYTORCH, _) => python_of(python, work, "torch_peer.py")?,
+        (PYTORCH, _) => python_command(python, "torch_peer.py")?,
         (_, Some(file)) => llama_cpp(python, file)?,
         _ => return Served::ready(candle(checkpoint, work, threads)?),
     };
@@ -92,7 +82,7 @@ pub fn peer(name: &str, python: &Path, checkpoint: &Path, work: &Work, threads: 
 
 /// What the machine does at most.
 pub fn machine(python: &Path, threads: usize) -> Result<Served> {
-    let mut command = python_command(python, "machine.py");
+    let mut command = python_command(python, "machine.py")?;
     command.args(["--threads", &threads.to_string()]);
     Served::ready(command)
 }
@@ -100,7 +90,7 @@ pub fn machine(python: &Path, threads: usize) -> Result<Served> {
 /// llama.cpp over this file of the checkpoint.
 fn llama_cpp(python: &Path, file: &str) -> Result<Command> {
     let library = setup::ensure_package(LLAMA_CPP_PACKAGE)?;
-    let mut command = python_command(python, "llama_cpp.py");
+    let mut command = python_command(python, "llama_cpp.py")?;
     command.arg("--library").arg(library).args(["--file", file]);
     Ok(command)
 }
