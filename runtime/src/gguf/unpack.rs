@@ -85,9 +85,7 @@ pub fn q5_1(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [
 
 pub fn q8_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
     scales[0] = half(block, 0);
-    for (code, byte) in codes.iter_mut().zip(&block[2..34]) {
-        *code = byte ^ 128;
-    }
+    repack_q8_0(block, codes);
 }
 
 /// 2 bits of each of 256 codes: 32 bytes hold 128 of them, in rounds of 32 by shifts of 0, 2, 4 and 6.

@@ -159,9 +159,7 @@ impl Job<'_> {
         }
         Ok(())
     }
-}
 
-impl Job<'_> {
     /// Blocks whose codes, so many bytes, only change places, behind a scale in half precision.
     fn repack(self, repack: Repack, length: usize) -> Result<(), String> {
         let size = self.kind.bytes;
