@@ -101,6 +101,16 @@ impl EncoderInputs {
     }
 }
 
+/// What the encoder's first layer reads: `[batch, encoder_sequence, d_model]`.
+fn encoder_embeddings(
+    g: &mut Graph,
+    c: &Config,
+    base: &Scope,
+    encoder_inputs: &EncoderInputs,
+) -> Result<Tensor> {
+    g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)
+}
+
 /// The decoder's inputs: ids `[batch, sequence]`, the mask of these and of cached tokens.
 struct DecoderInputs {
     ids: Tensor,
@@ -119,7 +129,7 @@ impl DecoderInputs {
 /// The encoder's hidden states (`LongT5Stack`): `[batch, encoder_sequence, d_model]`.
 fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInputs) -> Result<Tensor> {
     let w = base.scope("encoder");
-    let mut x = g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)?;
+    let mut x = encoder_embeddings(g, c, base, encoder_inputs)?;
     let is_global = c.encoder_attention_type == "transient-global";
     let name = if is_global {
         "TransientGlobalSelfAttention"

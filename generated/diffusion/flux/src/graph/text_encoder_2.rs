@@ -30,6 +30,16 @@ impl EncoderInputs {
     }
 }
 
+/// What the encoder's first layer reads: `[batch, encoder_sequence, d_model]`.
+fn encoder_embeddings(
+    g: &mut Graph,
+    c: &Config,
+    base: &Scope,
+    encoder_inputs: &EncoderInputs,
+) -> Result<Tensor> {
+    g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)
+}
+
 /// The encoder's hidden states (`T5Stack`): `[batch, encoder_sequence, d_model]`.
 pub(super) fn encoder(
     g: &mut Graph,
@@ -38,7 +48,7 @@ pub(super) fn encoder(
     encoder_inputs: &EncoderInputs,
 ) -> Result<Tensor> {
     let w = base.scope("encoder");
-    let mut x = g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)?;
+    let mut x = encoder_embeddings(g, c, base, encoder_inputs)?;
     let positions = g.arange(&x.shape()[1].clone());
     let attention_mask = nn::padding_mask(g, &encoder_inputs.attention_mask)?;
     let mask = biased_mask(

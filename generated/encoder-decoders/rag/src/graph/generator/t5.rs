@@ -15,6 +15,16 @@ use weft::nn::{self, Attention, Cache, CrossAttention, CrossKv, RelativeBuckets}
 use super::{DecoderInputs, EncoderInputs};
 use crate::T5Config as Config;
 
+/// What the encoder's first layer reads: `[rows, encoder_sequence, d_model]`.
+fn encoder_embeddings(
+    g: &mut Graph,
+    c: &Config,
+    base: &Scope,
+    encoder_inputs: &EncoderInputs,
+) -> Result<Tensor> {
+    g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)
+}
+
 /// Where encoder and decoder are.
 pub(super) fn base(g: &Graph, _c: &Config) -> Scope {
     g.root()
@@ -31,7 +41,7 @@ pub(super) fn encoder(
     encoder_inputs: &EncoderInputs,
 ) -> Result<Tensor> {
     let w = base.scope("encoder");
-    let mut x = g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)?;
+    let mut x = encoder_embeddings(g, c, base, encoder_inputs)?;
     let positions = g.arange(&x.shape()[1].clone());
     let attention_mask = nn::padding_mask(g, &encoder_inputs.attention_mask)?;
     let mask = biased_mask(
