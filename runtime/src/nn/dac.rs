@@ -1,61 +1,91 @@
 //! The Descript Audio Codec's convolutional encoder and decoder of waveforms.
 
+use super::anti_aliased_snake;
 use crate::Result;
 use crate::graph::{Conv, Graph, Scope, Tensor, Unary};
 
-/// Strided convolutions with residual units between waveforms and latents (`DacEncoder`, `DacDecoder`; arXiv:2306.06546).
+/// Strided convolutions with residual units from waveforms to latents (`DacEncoder`; arXiv:2306.06546).
 #[derive(Clone, Debug)]
-pub struct Dac<'a> {
-    /// The channels of the encoder's first convolution, twice as many behind each stride.
+pub struct DacEncoder<'a> {
+    /// The channels of the first convolution, twice as many behind each stride.
     pub encoder_hidden_size: usize,
-    /// The stride of each of the encoder's blocks.
+    /// The stride of each block.
     pub downsampling_ratios: &'a [usize],
     /// The width of latents.
     pub hidden_size: usize,
-    /// The channels of the decoder's first convolution, half as many behind each stride.
+    /// The activation function.
+    pub snake: Snake,
+}
+
+/// The same from latents to waveforms, transposed (`DacDecoder`).
+#[derive(Clone, Debug)]
+pub struct DacDecoder {
+    /// The channels of the first convolution, half as many behind each stride.
     pub decoder_hidden_size: usize,
-    /// The stride of each of the decoder's blocks.
+    /// The stride of each block.
     pub upsampling_ratios: Vec<usize>,
     /// Whether transposed convolutions of odd strides give one sample more, so that all give `stride` times as many.
     pub output_padding: bool,
 }
 
-impl Dac<'_> {
+/// A snake activation function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snake {
+    /// With a factor for each channel (`Snake1d`).
+    ByChannel,
+    /// Between upsampling and downsampling ([`anti_aliased_snake`]).
+    AntiAliased,
+}
+
+impl DacEncoder<'_> {
     /// The latents of a waveform at `w`: x `[batch, 1, samples]` to `[batch, hidden_size, frames]`.
     ///
     /// # Errors
     /// When widths do not fit together.
-    pub fn encode(&self, g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    pub fn forward(&self, g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
         let mut width = self.encoder_hidden_size;
         let mut x = g.conv(&w.scope("conv1"), x, &Conv::new(width, &[7]).padding(&[3]))?;
         for (index, &stride) in self.downsampling_ratios.iter().enumerate() {
             let w = w.scope("block").index(index);
-            x = residual_units(g, &w, &x, width)?;
-            x = snake(g, &w.scope("snake1"), &x, width)?;
+            x = residual_units(g, &w, &x, (width, self.snake))?;
+            x = self.snake.forward(g, &w.scope("snake1"), &x, width)?;
             width = width.saturating_mul(2);
             x = g.conv(&w.scope("conv1"), &x, &strided(width, stride))?;
         }
-        let x = snake(g, &w.scope("snake1"), &x, width)?;
+        let x = self.snake.forward(g, &w.scope("snake1"), &x, width)?;
         g.conv(&w.scope("conv2"), &x, &Conv::new(self.hidden_size, &[3]).padding(&[1]))
     }
+}
 
+impl DacDecoder {
     /// The waveform of latents at `w`, before what bounds it: x `[batch, hidden_size, frames]` to `[batch, 1, samples]`.
     ///
     /// # Errors
     /// When widths do not fit together.
-    pub fn decode(&self, g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    pub fn forward(&self, g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+        let snake = Snake::ByChannel;
         let mut width = self.decoder_hidden_size;
         let mut x = g.conv(&w.scope("conv1"), x, &Conv::new(width, &[7]).padding(&[3]))?;
         for (index, &stride) in self.upsampling_ratios.iter().enumerate() {
             let w = w.scope("block").index(index);
-            x = snake(g, &w.scope("snake1"), &x, width)?;
+            x = snake.forward(g, &w.scope("snake1"), &x, width)?;
             width /= 2;
             let more = if self.output_padding { stride % 2 } else { 0 };
             x = g.conv_transpose(&w.scope("conv_t1"), &x, &strided(width, stride).output_padding(&[more]))?;
-            x = residual_units(g, &w, &x, width)?;
+            x = residual_units(g, &w, &x, (width, snake))?;
         }
-        let x = snake(g, &w.scope("snake1"), &x, width)?;
+        let x = snake.forward(g, &w.scope("snake1"), &x, width)?;
         g.conv(&w.scope("conv2"), &x, &Conv::new(1, &[7]).padding(&[3]))
+    }
+}
+
+impl Snake {
+    /// Of x `[batch, width, samples]`.
+    fn forward(self, g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
+        match self {
+            Self::ByChannel => snake(g, w, x, width),
+            Self::AntiAliased => anti_aliased_snake(g, w, x),
+        }
     }
 }
 
@@ -65,14 +95,14 @@ fn strided(width: usize, stride: usize) -> Conv {
 }
 
 /// Three residual units of dilated convolutions (`DacResidualUnit`).
-fn residual_units(g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
+fn residual_units(g: &mut Graph, w: &Scope, x: &Tensor, (width, snake): (usize, Snake)) -> Result<Tensor> {
     let mut x = x.clone();
     for (name, dilation) in [("res_unit1", 1), ("res_unit2", 3), ("res_unit3", 9)] {
         let w = w.scope(name);
-        let h = snake(g, &w.scope("snake1"), &x, width)?;
+        let h = snake.forward(g, &w.scope("snake1"), &x, width)?;
         let dilated = Conv::new(width, &[7]).padding(&[3 * dilation]).dilation(&[dilation]);
         let h = g.conv(&w.scope("conv1"), &h, &dilated)?;
-        let h = snake(g, &w.scope("snake2"), &h, width)?;
+        let h = snake.forward(g, &w.scope("snake2"), &h, width)?;
         let h = g.conv(&w.scope("conv2"), &h, &Conv::new(width, &[1]))?;
         x = g.add(&x, &h)?;
     }
@@ -96,23 +126,14 @@ mod tests {
     use super::super::testing::expect;
     use super::*;
 
-    /// A codec without a stride, whose convolutions are given by their middle tap.
-    fn plain(output_padding: bool) -> Dac<'static> {
-        Dac {
-            encoder_hidden_size: 1,
-            downsampling_ratios: &[],
-            hidden_size: 2,
-            decoder_hidden_size: 1,
-            upsampling_ratios: vec![],
-            output_padding,
-        }
-    }
-
     #[test]
     fn a_snake_stands_between_the_first_and_the_last_convolution() {
         let encode = |g: &mut Graph| {
             let x = g.constant(&[1, 1, 2], vec![1.0, 3.0])?;
-            plain(false).encode(g, &g.scope("encoder"), &x)
+            let snake = Snake::ByChannel;
+            let encoder =
+                DacEncoder { encoder_hidden_size: 1, downsampling_ratios: &[], hidden_size: 2, snake };
+            encoder.forward(g, &g.scope("encoder"), &x)
         };
         let weights: [(&str, &[f32]); 5] = [
             ("encoder.conv1.weight", &[0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0]),
@@ -156,9 +177,9 @@ mod tests {
         let decode = |output_padding: bool| {
             move |g: &mut Graph| {
                 let x = g.constant(&[1, 1, 1], vec![1.0])?;
-                let codec =
-                    Dac { decoder_hidden_size: 2, upsampling_ratios: vec![3], ..plain(output_padding) };
-                codec.decode(g, &g.scope("decoder"), &x)
+                let decoder =
+                    DacDecoder { decoder_hidden_size: 2, upsampling_ratios: vec![3], output_padding };
+                decoder.forward(g, &g.scope("decoder"), &x)
             }
         };
         expect(&weights, decode(false), &[1, 1, 2], &[3.0, 4.0]);

@@ -111,7 +111,7 @@ pub use convolution::{
     learnable_affine, squeeze_excite, weight_norm, weight_norm_by_channel, weight_norm_by_hook,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
-pub use dac::Dac;
+pub use dac::{DacDecoder, DacEncoder, Snake};
 pub use decomposed_rel_pos::{decomposed_rel_pos, interpolated_rel_pos};
 pub use deformable_attention::{
     DeformableAttention, gather_rows, inverse_sigmoid, reference_points, refine_boxes,

@@ -31,10 +31,10 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// `[batch, n_codebooks, frames]`, `projected_latents` `[batch, n_codebooks * codebook_dim, frames]`.
 fn dac(g: &mut Graph, c: &Config) -> Result<()> {
     let x = g.input(Input::f32("input_values", dims![BATCH, 1, SAMPLES]));
-    let dac = convolutions(c);
-    let x = dac.encode(g, &g.scope("encoder"), &x)?;
-    let Quantized { latents, codes, projected } = quantizer(g, c, &x, dac.hidden_size)?;
-    let audio = dac.decode(g, &g.scope("decoder"), &latents)?;
+    let encoder = encoder(c);
+    let x = encoder.forward(g, &g.scope("encoder"), &x)?;
+    let Quantized { latents, codes, projected } = quantizer(g, c, &x, encoder.hidden_size)?;
+    let audio = decoder(c).forward(g, &g.scope("decoder"), &latents)?;
     let audio = g.tanh(&audio);
     let audio = g.squeeze(&audio, 1)?;
     g.output("audio_values", &audio)?;
@@ -43,15 +43,22 @@ fn dac(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("projected_latents", &projected)
 }
 
-/// The codec's convolutions (`DacEncoder`, `DacDecoder`), between waveforms and latents of the width of the last strided convolution.
-fn convolutions(c: &Config) -> nn::Dac<'_> {
-    nn::Dac {
+/// The convolutions before latents of the width of the last of them (`DacEncoder`).
+fn encoder(c: &Config) -> nn::DacEncoder<'_> {
+    nn::DacEncoder {
         encoder_hidden_size: c.encoder_hidden_size,
         downsampling_ratios: &c.downsampling_ratios,
         hidden_size: c
             .downsampling_ratios
             .iter()
             .fold(c.encoder_hidden_size, |width, _| width.saturating_mul(2)),
+        snake: nn::Snake::ByChannel,
+    }
+}
+
+/// The convolutions behind them (`DacDecoder`).
+fn decoder(c: &Config) -> nn::DacDecoder {
+    nn::DacDecoder {
         decoder_hidden_size: c.decoder_hidden_size,
         upsampling_ratios: c.downsampling_ratios.iter().rev().copied().collect(),
         output_padding: false,

@@ -106,27 +106,13 @@ fn semantic_latents(g: &mut Graph, c: &Config) -> Result<Tensor> {
 
 /// Latents of a waveform (`Xcodec2Encoder`): `[batch, 1, samples]` to `[batch, hidden_size, frames]`.
 fn acoustic_latents(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
-    let w = g.scope("acoustic_encoder");
-    let mut width = c.encoder_hidden_size;
-    let mut x = g.conv(&w.scope("conv1"), x, &Conv::new(width, &[7]).padding(&[3]))?;
-    for (index, &stride) in c.downsampling_ratios.iter().enumerate() {
-        let w = w.scope("block").index(index);
-        for (name, dilation) in [("res_unit1", 1), ("res_unit2", 3), ("res_unit3", 9)] {
-            let w = w.scope(name);
-            let h = nn::anti_aliased_snake(g, &w.scope("snake1"), &x)?;
-            let dilated = Conv::new(width, &[7]).padding(&[3 * dilation]).dilation(&[dilation]);
-            let h = g.conv(&w.scope("conv1"), &h, &dilated)?;
-            let h = nn::anti_aliased_snake(g, &w.scope("snake2"), &h)?;
-            let h = g.conv(&w.scope("conv2"), &h, &Conv::new(width, &[1]))?;
-            x = g.add(&x, &h)?;
-        }
-        x = nn::anti_aliased_snake(g, &w.scope("snake1"), &x)?;
-        width = width.saturating_mul(2);
-        let conv = Conv::new(width, &[2 * stride]).stride(&[stride]).padding(&[stride.div_ceil(2)]);
-        x = g.conv(&w.scope("conv1"), &x, &conv)?;
-    }
-    let x = nn::anti_aliased_snake(g, &w.scope("snake1"), &x)?;
-    g.conv(&w.scope("conv2"), &x, &Conv::new(c.hidden_size, &[3]).padding(&[1]))
+    let encoder = nn::DacEncoder {
+        encoder_hidden_size: c.encoder_hidden_size,
+        downsampling_ratios: &c.downsampling_ratios,
+        hidden_size: c.hidden_size,
+        snake: nn::Snake::AntiAliased,
+    };
+    encoder.forward(g, &g.scope("acoustic_encoder"), x)
 }
 
 /// Finite scalar quantization of joined latents (`Xcodec2Quantizer`), both `[batch, width, frames]`: latents `[batch, frames,

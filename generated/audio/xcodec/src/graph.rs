@@ -58,18 +58,18 @@ fn xcodec(g: &mut Graph, c: &Config) -> Result<()> {
     let start = (own + 1.into() - frames.clone()) * pad.into();
     let end = SAMPLES + hop.into() - start.clone();
     let x = g.slice_dims(&padded, 2, start, end)?;
-    let codec = acoustic(c);
-    let x = codec.encode(g, &g.scope("acoustic_encoder"), &x)?;
+    let x = acoustic_encoder(c).forward(g, &g.scope("acoustic_encoder"), &x)?;
     let x = g.concat(&[&x, &semantic], 1)?;
     let x = g.transpose(&x, &[0, 2, 1])?;
-    let width = codec.hidden_size + c.semantic_model_config.hidden_size();
+    let width = c.acoustic_model_config.hidden_size
+        + c.semantic_model_config.hidden_size();
     let x = g.linear(&g.scope("fc"), &x, width)?;
     semantic_decoder(g, c);
     let codebooks = codebooks(g, c, &g.scope("quantizer"), hop)?;
     let (codes, x) = nn::residual_quantize(g, &x, &codebooks)?;
-    let x = g.linear(&g.scope("fc2"), &x, codec.hidden_size)?;
+    let x = g.linear(&g.scope("fc2"), &x, c.acoustic_model_config.hidden_size)?;
     let x = g.transpose(&x, &[0, 2, 1])?;
-    let audio = codec.decode(g, &g.scope("acoustic_decoder"), &x)?;
+    let audio = acoustic_decoder(c).forward(g, &g.scope("acoustic_decoder"), &x)?;
     // As long as the waveform where that has begun a frame, or else as its whole frames.
     let begun = frames - whole.clone();
     let end = whole * hop.into() * (Dim::Fixed(1) - begun.clone()) + begun * SAMPLES;
@@ -83,13 +83,21 @@ fn refusal(problem: String) -> Error {
     Error::Graph { op: "XcodecModel".to_owned(), scope: "acoustic_encoder".to_owned(), problem }
 }
 
-/// The acoustic model's convolutions (`DacEncoder`, `DacDecoder`).
-fn acoustic(c: &Config) -> nn::Dac<'_> {
+/// The acoustic model's convolutions before latents (`DacEncoder`).
+fn acoustic_encoder(c: &Config) -> nn::DacEncoder<'_> {
     let acoustic = &c.acoustic_model_config;
-    nn::Dac {
+    nn::DacEncoder {
         encoder_hidden_size: acoustic.encoder_hidden_size,
         downsampling_ratios: &acoustic.downsampling_ratios,
         hidden_size: acoustic.hidden_size,
+        snake: nn::Snake::ByChannel,
+    }
+}
+
+/// Those behind them (`DacDecoder`).
+fn acoustic_decoder(c: &Config) -> nn::DacDecoder {
+    let acoustic = &c.acoustic_model_config;
+    nn::DacDecoder {
         decoder_hidden_size: acoustic.decoder_hidden_size,
         upsampling_ratios: acoustic.upsampling_ratios.clone(),
         output_padding: true,
