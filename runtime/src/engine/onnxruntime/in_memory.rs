@@ -105,3 +105,31 @@ fn value(weight: &Tensor, bytes: &[u8]) -> ort::Result<DynValue> {
         Ok(DynValue::from_ptr(made, Some(&Allocator::default())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Dtype;
+    use crate::onnx::Graph;
+
+    #[test]
+    fn weights_that_no_optimizer_reads_lie_beside_a_file() {
+        let node = |op: &str, inputs: [&str; 2], output: &str| Node {
+            op_type: op.to_owned(),
+            input: inputs.map(str::to_owned).to_vec(),
+            output: vec![output.to_owned()],
+            ..Node::default()
+        };
+        let weight = |name: &str, place: &str| Tensor::external(name, Dtype::U8, &[4], place, 0, 4);
+        let graph = Graph {
+            node: vec![node("MatMulNBits", ["x", "codes"], "y"), node("Cast", ["scales", ""], "z")],
+            initializer: vec![weight("codes", "*/memory/0"), weight("norm", "model.gguf")],
+            ..Graph::default()
+        };
+        let model = Model { graph: Some(graph), ..Model::default() };
+        let memory = Memory::from([("*/memory/0".to_owned(), Arc::new(vec![0; 4]))]);
+        assert_eq!(any_file(&model, &memory), Some("model.gguf"));
+        let others = read_by_others(&model);
+        assert!(others.contains("scales") && !others.contains("codes"));
+    }
+}
