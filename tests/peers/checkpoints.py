@@ -3,8 +3,8 @@
     python tests/peers/checkpoints.py NAME --out DIR
 
 Real shapes with random weights, float32 where the name does not say otherwise: `config.json`, `model.safetensors`, and
-`inputs.safetensors` with an `in.<forward argument>` for each input; of a Llama also `model.gguf`, the same weights for
-llama.cpp, and `model-bf16.gguf` where they are stored in bfloat16. Widths, depths and vocabularies are those of the
+`inputs.safetensors` with an `in.<forward argument>` for each input; of what llama.cpp is measured with also `model.gguf`, the
+same weights for it in float32, and `model-bf16.gguf` where they are stored in bfloat16. Widths, depths and vocabularies are those of the
 published checkpoint that each function names.
 """
 
@@ -20,8 +20,8 @@ import numpy as np
 import torch
 import transformers
 from safetensors.numpy import save_file
-
-import gguf_file
+from safetensors.torch import load_file
+from weft_reference.gguf_files import convert
 
 Inputs = Mapping[str, np.ndarray]
 
@@ -304,6 +304,14 @@ def granitemoe() -> Checkpoint:
     return Checkpoint("GraniteMoeForCausalLM", config, inputs, torch.bfloat16)
 
 
+def olmoe() -> Checkpoint:
+    """allenai/OLMoE-1B-7B-0924: a quarter of its layers, and a prompt of 128 tokens; 8 of 64 experts see each."""
+    config = transformers.OlmoeConfig(num_hidden_layers=4)
+    texts = ids(config.vocab_size, 1, 128)
+    inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts)}
+    return Checkpoint("OlmoeForCausalLM", config, inputs, torch.bfloat16)
+
+
 CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "vit": lambda: vit(1),
     "vit-8": lambda: vit(8),
@@ -326,11 +334,35 @@ CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "unet": unet,
     "smolvlm": smolvlm,
     "granitemoe": granitemoe,
+    "olmoe": olmoe,
     "mamba": lambda: mamba(512),
     "mamba2": lambda: mamba2(512),
     "llama": lambda: llama(torch.float32),
     "llama-bf16": lambda: llama(torch.bfloat16),
 }
+
+
+# What llama.cpp is measured with, and of weights in bfloat16 the types of its files.
+GGUF = {
+    "LlamaForCausalLM": ["F32", "BF16"],
+    "MambaForCausalLM": ["F32"],
+    "Mamba2ForCausalLM": ["F32"],
+    "OlmoeForCausalLM": ["BF16"],
+}
+
+
+def write_gguf(config: Any, folder: Path, path: Path, kind: str) -> None:
+    """The folder's weights as one file, with a vocabulary of made-up pieces: nothing is spelt."""
+    count = config.vocab_size
+    metadata = {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": ["<unk>", "<s>", "</s>", *(f"t{index}" for index in range(3, count))],
+        "tokenizer.ggml.scores": [0.0] * count,
+        "tokenizer.ggml.token_type": [2, 3, 3] + [1] * (count - 3),
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2,
+    }
+    convert(config, load_file(folder / "model.safetensors"), path, lambda _name, _shape: kind, metadata)
 
 
 def drawn(made: Checkpoint) -> Any:
@@ -354,12 +386,14 @@ def main() -> None:
     made = CHECKPOINTS[options.name]()
     model = drawn(made).eval()
     options.out.mkdir(parents=True, exist_ok=True)
-    if made.model_class == "LlamaForCausalLM":
-        gguf_file.write(model, options.out / "model.gguf", torch.float32)
-        if made.dtype == torch.bfloat16:
-            gguf_file.write(model, options.out / "model-bf16.gguf", torch.bfloat16)
     # One file: candle is given it by name.
     model.save_pretrained(options.out, max_shard_size="20GB")
+    if made.model_class in GGUF:
+        del model
+        kinds = ["F32"] if made.dtype == torch.float32 else GGUF[made.model_class]
+        for kind in kinds:
+            name = {"F32": "model.gguf", "BF16": "model-bf16.gguf"}[kind]
+            write_gguf(made.config, options.out, options.out / name, kind)
     tensors = {f"in.{name}": np.ascontiguousarray(value) for name, value in made.inputs.items()}
     save_file(tensors, options.out / "inputs.safetensors")
 

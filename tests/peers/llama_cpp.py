@@ -115,11 +115,15 @@ class Model:
         self.llama.llama_memory_clear(self.llama.llama_get_memory(self.context), True)
 
     def run(self, ids: list[int]) -> int:
+        return int(self.logits(ids).argmax())
+
+    def logits(self, ids: list[int]) -> np.ndarray:
+        """Those behind the last token."""
         tokens = (ctypes.c_int32 * len(ids))(*ids)
         if self.llama.llama_decode(self.context, self.llama.llama_batch_get_one(tokens, len(ids))):
             raise ValueError("llama_decode failed")
         logits = self.llama.llama_get_logits_ith(self.context, -1)
-        return int(np.ctypeslib.as_array(logits, (self.vocab_size,)).argmax())
+        return np.ctypeslib.as_array(logits, (self.vocab_size,)).copy()
 
 
 def main() -> None:

@@ -5,7 +5,9 @@
 //! `TENSOR_PROCESSORS` of transformers.
 
 mod decoders;
+mod mixtures;
 mod names;
+mod states;
 
 pub use names::Names;
 
@@ -46,6 +48,8 @@ pub enum When {
     Has(&'static str),
     /// Those without.
     Lacks(&'static str),
+    /// Those whose key is true.
+    Holds(&'static str),
 }
 
 /// Where a field of `config.json` comes from; keys are without the architecture's name.
@@ -65,6 +69,14 @@ pub enum Source {
     Rows(&'static str),
     /// This, as JSON.
     Fixed(&'static str),
+    /// `layer_types`: which layers have a window, as the key says for each; nothing where there is no such list.
+    LayerTypes,
+    /// `layer_types`: layers without key heads are convolutions (LFM2).
+    ConvolutionLayers,
+    /// The key heads of layers that have any (LFM2).
+    MostKeyHeads,
+    /// A key's value by that of another.
+    Quotient(&'static str, &'static str),
     /// The width of a head: the key's value, or that of the embeddings by the number of heads.
     HeadDim,
     /// What queries are scaled by the root of: the width of a head, but for models of so many layers, whose embeddings are
@@ -98,14 +110,26 @@ pub enum Change {
     Transposed,
     /// The only row of a matrix became a vector, in files of older releases.
     Flattened,
+    /// The middle axis of a depthwise convolution's kernel, of one channel, was taken out.
+    Squeezed,
+    /// A vector became a matrix.
+    Shaped,
+    /// `A_log` became `-exp(A_log)`.
+    NegativeExp,
+    /// As [`Change::NegativeExp`], and a vector became columns of one number.
+    NegativeExpColumn,
 }
 
 /// The architecture of a name.
 pub fn of(name: &str) -> Option<&'static Architecture> {
-    decoders::ALL.iter().find(|architecture| architecture.name == name)
+    every().find(|architecture| architecture.name == name)
 }
 
 /// The names of all, for messages.
 pub fn all() -> impl Iterator<Item = &'static str> {
-    decoders::ALL.iter().map(|architecture| architecture.name)
+    every().map(|architecture| architecture.name)
+}
+
+fn every() -> impl Iterator<Item = &'static Architecture> {
+    [decoders::ALL, mixtures::ALL, states::ALL].into_iter().flatten()
 }

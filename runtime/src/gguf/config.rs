@@ -13,6 +13,7 @@ pub(super) fn json(gguf: &Gguf, models: &[&str]) -> Result<Json> {
         When::Always => true,
         When::Has(key) => gguf.value(key).is_some(),
         When::Lacks(key) => gguf.value(key).is_none(),
+        When::Holds(key) => gguf.value(key).and_then(Value::json) == Some(Json::Bool(true)),
     };
     let mut candidates = gguf.architecture.models.iter().filter(fits);
     let first = candidates.clone().next();
@@ -53,6 +54,23 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
             Some(json!(found.1.shape[0]))
         }
         Source::Fixed(value) => serde_json::from_str(value).ok(),
+        Source::LayerTypes => by_layer(gguf, "attention.sliding_window_pattern", |window| {
+            if window == 0.0 { "full_attention" } else { "sliding_attention" }
+        }),
+        Source::ConvolutionLayers => {
+            by_layer(
+                gguf,
+                "attention.head_count_kv",
+                |heads| {
+                    if heads == 0.0 { "conv" } else { "full_attention" }
+                },
+            )
+        }
+        Source::MostKeyHeads => {
+            let most = numbers(gguf, "attention.head_count_kv").into_iter().flatten().fold(0.0, f64::max);
+            if most == 0.0 { optional(gguf, &["attention.head_count_kv"])? } else { Some(json!(most as u64)) }
+        }
+        Source::Quotient(key, by) => Some(json!(whole(gguf, key)? / whole(gguf, by)?)),
         Source::HeadDim => Some(json!(head_dim(gguf)?)),
         Source::QueryScalar(layers) => {
             let by_heads = whole(gguf, "block_count")? == *layers;
@@ -61,6 +79,17 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
             Some(json!(width))
         }
     })
+}
+
+/// The numbers of a key that has one for each layer.
+fn numbers(gguf: &Gguf, key: &str) -> Option<Vec<f64>> {
+    gguf.files[0].numbers(&format!("{}.{key}", gguf.architecture.name))
+}
+
+/// A word for each layer, where a key has a number for each.
+fn by_layer(gguf: &Gguf, key: &str, word: impl Fn(f64) -> &'static str) -> Option<Json> {
+    let numbers = numbers(gguf, key)?;
+    Some(numbers.into_iter().map(word).collect())
 }
 
 fn required(gguf: &Gguf, keys: &[&str]) -> Result<Json> {
@@ -79,7 +108,7 @@ fn optional(gguf: &Gguf, keys: &[&str]) -> Result<Option<Json>> {
         return Ok(Some(value));
     }
     let name = format!("{}.{key}", gguf.architecture.name);
-    let numbers = gguf.files[0].numbers(&name).unwrap_or_default();
+    let numbers = numbers(gguf, key).unwrap_or_default();
     match numbers.first() {
         Some(first) if numbers.iter().all(|number| number == first) && first.fract() == 0.0 => {
             Ok(Some(json!(*first as i64)))

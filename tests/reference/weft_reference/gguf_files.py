@@ -61,6 +61,13 @@ PLUS_ONE = {r"norm\.weight$": Change(lambda w, _: w + 1, lambda w, _: w - 1)}
 TRANSPOSED = {r"(c_attn|c_fc|c_proj)\.weight$": Change(lambda w, _: w.T, lambda w, _: w.T)}
 SPLIT = {r"query_key_value\.(weight|bias)$": Change(_split, _interleave)}
 FLAT = {r"shared_expert_gate\.weight$": Change(lambda w, _: w[0], lambda w, _: w[None])}
+SQUEEZED = {r"conv(1d)?\.weight$": Change(lambda w, _: w[:, 0], lambda w, _: w[:, None])}
+DECAY = {r"A_log$": Change(lambda w, _: -np.exp(w), lambda w, _: np.log(-w))}
+DECAY_COLUMN = {r"A_log$": Change(lambda w, _: -np.exp(w)[:, None], lambda w, _: np.log(-w)[:, 0])}
+COLUMN = {r"mixer\.D$": Change(lambda w, _: w[:, None], lambda w, _: w[:, 0])}
+GROUPED_NORM = {
+    r"mixer\.norm\.weight$": Change(lambda w, c: w.reshape(c.n_groups, -1), lambda w, _: w.reshape(-1))
+}
 
 SIZES = {
     "context_length": "max_position_embeddings",
@@ -90,7 +97,50 @@ class Converter:
     changes: Mapping[str, Change] = field(default_factory=dict)
     rope: bool = True
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    made: Callable[[Any], dict[str, Any]] = lambda _config: {}
+    """What the converter computes of the configuration."""
 
+
+def _pattern(config: Any) -> dict[str, Any]:
+    return {"attention.sliding_window_pattern": [kind == "sliding_attention" for kind in config.layer_types]}
+
+
+def _adjusted(config: Any) -> int:
+    """The width of LFM2's MLPs."""
+    width = config.intermediate_size
+    if config.block_auto_adjust_ff_dim:
+        width = int(config.block_ffn_dim_multiplier * int(2 * width / 3))
+        width = -(-width // config.block_multiple_of) * config.block_multiple_of
+    return width
+
+
+WINDOW = {"attention.sliding_window": "sliding_window"}
+USED = {"expert_used_count": "num_experts_per_tok"}
+ROUTED = USED | {
+    "expert_count": "n_routed_experts",
+    "expert_feed_forward_length": "moe_intermediate_size",
+    "expert_shared_count": "n_shared_experts",
+    "leading_dense_block_count": "first_k_dense_replace",
+    "expert_weights_scale": "routed_scaling_factor",
+    "expert_weights_norm": "norm_topk_prob",
+}
+STATES = {
+    "embedding_length": "hidden_size",
+    "block_count": "num_hidden_layers",
+    "ssm.conv_kernel": "conv_kernel",
+    "ssm.state_size": "state_size",
+    "attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
+}
+# Written because llama.cpp asks for them.
+UNUSED = {"context_length": 2**20, "feed_forward_length": 0, "attention.head_count": 0}
+MAMBA = Converter(
+    "mamba",
+    STATES | {"ssm.inner_size": "intermediate_size", "ssm.time_step_rank": "time_step_rank"},
+    SQUEEZED | DECAY,
+    rope=False,
+    fixed=UNUSED,
+    made=lambda c: {"ssm.dt_b_c_rms": c.model_type == "falcon_mamba"},
+)
 
 CONVERTERS = {
     "llama": Converter("llama", LLAMA | {"vocab_size": "vocab_size"} | HEAD, ROTARY),
@@ -127,7 +177,11 @@ CONVERTERS = {
     "phi3": Converter("phi3", LLAMA),
     "starcoder2": Converter("starcoder2", SIZES | MLP | GROUPED | {"attention.layer_norm_epsilon": "norm_epsilon"}),
     "gpt2": Converter(
-        "gpt2", SIZES | {"attention.layer_norm_epsilon": "layer_norm_epsilon"}, TRANSPOSED, rope=False
+        "gpt2",
+        SIZES | {"attention.layer_norm_epsilon": "layer_norm_epsilon"},
+        TRANSPOSED,
+        rope=False,
+        made=lambda c: {"feed_forward_length": 4 * c.n_embd},
     ),
     "gpt_neox": Converter("gptneox", SIZES | MLP | NORM | {"use_parallel_residual": "use_parallel_residual"}, SPLIT),
     "bloom": Converter(
@@ -137,6 +191,7 @@ CONVERTERS = {
         SPLIT,
         rope=False,
         fixed={"context_length": 64},
+        made=lambda c: {"feed_forward_length": 4 * c.hidden_size},
     ),
     "mpt": Converter(
         "mpt",
@@ -148,6 +203,7 @@ CONVERTERS = {
         },
         rope=False,
         fixed={"attention.layer_norm_epsilon": 1e-5, "attention.max_alibi_bias": 8.0},
+        made=lambda c: {"feed_forward_length": c.expansion_ratio * c.d_model},
     ),
     "stablelm": Converter(
         "stablelm", SIZES | MLP | GROUPED | NORM | {"use_parallel_residual": "use_parallel_residual"}
@@ -170,7 +226,77 @@ CONVERTERS = {
         "nemotron", SIZES | MLP | GROUPED | {"attention.layer_norm_epsilon": "norm_eps"}, PLUS_ONE
     ),
     "bert": Converter("bert", SIZES | MLP | NORM, rope=False, fixed={"attention.causal": False}),
+    "cohere2": Converter("cohere2", SIZES | MLP | GROUPED | NORM | WINDOW | {"logit_scale": "logit_scale"}),
+    "exaone4": Converter("exaone4", LLAMA | HEAD | WINDOW, made=_pattern),
+    "olmo3": Converter("olmo2", LLAMA | WINDOW, made=_pattern),
+    "glm4": Converter("glm4", LLAMA | HEAD),
+    "ernie4_5": Converter("ernie4_5", LLAMA | HEAD),
+    "hunyuan_v1_dense": Converter("hunyuan-dense", LLAMA | HEAD),
+    "seed_oss": Converter("seed_oss", LLAMA | HEAD),
+    "jais2": Converter("jais2", SIZES | MLP | GROUPED | NORM | HEAD),
+    "gpt_bigcode": Converter(
+        "starcoder",
+        SIZES | {"attention.layer_norm_epsilon": "layer_norm_epsilon"},
+        rope=False,
+        fixed={"attention.head_count_kv": 1},
+        made=lambda c: {"feed_forward_length": c.n_inner},
+    ),
+    "eurobert": Converter("eurobert", LLAMA | HEAD, fixed={"attention.causal": False}),
+    "olmoe": Converter("olmoe", LLAMA | USED | {"expert_count": "num_experts"}),
+    "phimoe": Converter("phimoe", LLAMA | USED | {"expert_count": "num_local_experts"}),
+    "ernie4_5_moe": Converter(
+        "ernie4_5-moe",
+        LLAMA
+        | HEAD
+        | {
+            "expert_count": "moe_num_experts",
+            "expert_used_count": "moe_k",
+            "expert_feed_forward_length": "moe_intermediate_size",
+            "expert_shared_count": "moe_num_shared_experts",
+            "leading_dense_block_count": "moe_layer_start_index",
+            "interleave_moe_layer_step": "moe_layer_interval",
+        },
+        made=lambda c: {"expert_shared_feed_forward_length": c.intermediate_size // c.num_key_value_heads},
+    ),
+    "hunyuan_v1_moe": Converter(
+        "hunyuan-moe",
+        LLAMA | HEAD | {"expert_count": "num_experts", "expert_feed_forward_length": "intermediate_size"},
+        made=lambda c: {"expert_used_count": c.moe_topk, "expert_shared_count": 1},
+    ),
+    "glm4_moe": Converter("glm4moe", LLAMA | HEAD | ROUTED, fixed={"expert_gating_func": 2}),
+    "dots1": Converter("dots1", LLAMA | HEAD | ROUTED, fixed={"expert_gating_func": 2}),
+    "minimax_m2": Converter(
+        "minimax-m2",
+        LLAMA
+        | HEAD
+        | USED
+        | {"expert_count": "num_local_experts", "expert_feed_forward_length": "intermediate_size"},
+        fixed={"expert_gating_func": 2},
+    ),
+    "mamba": MAMBA,
+    "falcon_mamba": MAMBA,
+    "mamba2": Converter(
+        "mamba2",
+        STATES | {"ssm.time_step_rank": "num_heads", "ssm.group_count": "n_groups"},
+        SQUEEZED | DECAY_COLUMN | COLUMN | GROUPED_NORM,
+        rope=False,
+        fixed=UNUSED,
+        made=lambda c: {"ssm.inner_size": int(c.expand * c.hidden_size)},
+    ),
+    "lfm2": Converter(
+        "lfm2",
+        {**SIZES, "attention.layer_norm_rms_epsilon": "norm_eps", "shortconv.l_cache": "conv_L_cache"},
+        SQUEEZED,
+        made=lambda c: {
+            "feed_forward_length": _adjusted(c),
+            "attention.head_count_kv": [c.num_key_value_heads * (t == "full_attention") for t in c.layer_types],
+        },
+    ),
 }
+# What converters call other than the checkpoint does, before they look names up.
+RENAMED = {"e_score_correction_bias": "e_score_correction.bias", "mixer.dt_bias": "mixer.dt_proj.bias"}
+# Kept in single precision, whatever the rest is.
+SINGLE = ("ssm_conv1d", "ssm_a", "ssm_d", "ssm_norm", "shortconv.conv", "exp_probs_b")
 
 
 def draw(name: str, shape: tuple[int, ...], kind: str) -> Array:
@@ -234,80 +360,109 @@ class GgufCase:
 
     def write(self, path: Path) -> dict[str, Array]:
         """Writes the file, and gives the reference's outputs of the weights in it."""
-        import gguf
         from safetensors.torch import load_file, save_file
 
-        config = self.config
-        converter = CONVERTERS[config.model_type]
-        writer = gguf.GGUFWriter(path, converter.name)
-        for key, value in self.values(converter).items():
-            add(writer, f"{converter.name}.{key}", value)
-        for key, value in self.metadata.items():
-            add(writer, key, value)
-        architecture = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}[converter.name]
-        names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
-            model, _ = ruled_model(self.model_class, config)
+            model, _ = ruled_model(self.model_class, self.config)
             model.save_pretrained(folder)
-            tensors = {name: tensor.numpy() for name, tensor in load_file(folder / "model.safetensors").items()}
-            for group in grouped(tensors):
-                self.tensor(group, tensors, converter, names, writer)
-            kept = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in tensors.items()}
+            kept = load_file(folder / "model.safetensors")
+            convert(self.config, kept, path, self.kind, self.metadata)
             save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
             rewrite(folder / "config.json", {})
             again, info = loaded(getattr(transformers, self.model_class), folder, "eager")
             if info["missing_keys"] or info["unexpected_keys"]:
                 raise ValueError(f"the dequantized weights do not fill the model: {info}")
-            outputs = run(again.eval(), self.inputs, {})
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-        return outputs
+            return run(again.eval(), self.inputs, {})
 
-    def tensor(self, group: list[str], tensors: dict[str, Array], converter: Converter, names: Any, writer: Any) -> None:
-        """Adds one tensor of the file, of one of the checkpoint's or of all experts'; the checkpoint's then hold its values."""
-        import gguf
 
-        first = group[0]
-        change = next((c for pattern, c in converter.changes.items() if re.search(pattern, first)), None)
-        value = np.stack([tensors[name] for name in group]) if len(group) > 1 else tensors[first]
-        value = np.ascontiguousarray(change.there(value, self.config) if change else value)
-        stem, ending = re.fullmatch(r"(.*?)(\.weight|\.bias)?", first).groups()  # type: ignore[union-attr]
-        stem = re.sub(r"experts\.\d+\.", "experts.", stem)
-        # What the converter takes off before it looks names up.
-        stem = stem.removeprefix({"bert": "bert.", "bloom": "transformer."}.get(converter.name, "none"))
-        if (converter.name, stem) in DROPPED:
-            return
-        found = names.get_name(stem)
-        if found is None:
-            raise ValueError(f"llama.cpp has no name for {first} ({stem}) of {converter.name}")
-        name = found + (ending or "")
-        kind = self.kind(name, value.shape) if value.ndim > 1 else "F32"
-        data, values = stored(name, value.astype(np.float32), kind)
-        number = gguf.GGMLQuantizationType[kind]
-        writer.add_tensor(name, data, raw_dtype=number)
-        values = change.back(values, self.config) if change else values
-        for index, member in enumerate(group):
-            tensors[member] = values[index] if len(group) > 1 else values
+Kind = Callable[[str, tuple[int, ...]], str]
 
-    def values(self, converter: Converter) -> dict[str, Any]:
-        """The metadata of the configuration."""
-        config = self.config
-        found = {key: getattr(config, name, None) for key, name in converter.keys.items()}
-        found = {key: value for key, value in found.items() if value is not None} | dict(converter.fixed)
-        if config.model_type == "gpt2":
-            found["feed_forward_length"] = 4 * config.n_embd
-        if converter.rope:
-            rope = config.rope_parameters
-            full = rope.get("full_attention", rope)
-            found["rope.freq_base"] = float(full["rope_theta"])
-            width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-            found["rope.dimension_count"] = int(width * (full.get("partial_rotary_factor") or 1.0))
-            if "sliding_attention" in rope:
-                found["rope.freq_base_swa"] = float(rope["sliding_attention"]["rope_theta"])
-        return found
+
+def convert(
+    config: Any, tensors: dict[str, torch.Tensor], path: Path, kind: Kind, metadata: Mapping[str, Any]
+) -> None:
+    """Writes a checkpoint as one file, a tensor at a time; the checkpoint's tensors then hold what the file's stand for.
+
+    `kind` says of what type a tensor is, by its name in the file and its shape; `metadata` is added to the configuration's.
+    """
+    import gguf
+
+    converter = CONVERTERS[config.model_type]
+    writer = gguf.GGUFWriter(path, converter.name)
+    for key, value in values(converter, config).items():
+        add(writer, f"{converter.name}.{key}", value)
+    for key, value in metadata.items():
+        add(writer, key, value)
+    architecture = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}[converter.name]
+    names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
+    parts = [Part(group, name, converter) for group in grouped(tensors) if (name := stored_name(group[0], converter, names))]
+    for part in parts:
+        shape = part.value(tensors, config).shape
+        single = len(shape) == 1 or any(piece in part.name for piece in SINGLE)
+        number = part.type = gguf.GGMLQuantizationType["F32" if single else kind(part.name, shape)]
+        elements, size = gguf.GGML_QUANT_SIZES[number]
+        length = int(np.prod(shape)) // elements * size
+        writer.add_tensor_info(part.name, shape, np.dtype(np.float32), length, raw_dtype=number)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for part in parts:
+        data, found = stored(part.name, part.value(tensors, config), part.type.name)
+        writer.write_tensor_data(data)
+        part.take(found, tensors, config)
+    writer.close()
+
+
+class Part:
+    """A tensor of a file: one of the checkpoint's, or those of all experts of a layer."""
+
+    def __init__(self, members: list[str], name: str, converter: Converter) -> None:
+        self.members, self.name = members, name
+        self.type: Any = None
+        fits = (change for pattern, change in converter.changes.items() if re.search(pattern, members[0]))
+        self.change = next(fits, None) or Change(lambda w, _: w, lambda w, _: w)
+
+    def value(self, tensors: Mapping[str, torch.Tensor], config: Any) -> Array:
+        found = [self.change.there(tensors[member].float().numpy(), config) for member in self.members]
+        return np.ascontiguousarray(np.stack(found) if len(found) > 1 else found[0])
+
+    def take(self, value: Array, tensors: dict[str, torch.Tensor], config: Any) -> None:
+        """Puts what the file's tensor stands for into the checkpoint's."""
+        for member, one in zip(self.members, value if len(self.members) > 1 else [value], strict=True):
+            one = np.ascontiguousarray(self.change.back(one, config))
+            tensors[member] = torch.from_numpy(one).to(tensors[member].dtype)
+
+
+def stored_name(first: str, converter: Converter, names: Any) -> str | None:
+    """The file's name of a checkpoint's tensor, or of all experts' of which this is the first's; none where it has none."""
+    renamed = next((first.replace(*pair) for pair in RENAMED.items() if first.endswith(pair[0])), first)
+    stem, ending = re.fullmatch(r"(.*?)(\.weight|\.bias)?", renamed).groups()  # type: ignore[union-attr]
+    stem = re.sub(r"experts\.\d+\.", "experts.", stem)
+    # What the converter takes off before it looks names up.
+    stem = stem.removeprefix({"bert": "bert.", "bloom": "transformer."}.get(converter.name, "none"))
+    if (converter.name, stem) in DROPPED:
+        return None
+    found = names.get_name(stem)
+    if found is None:
+        raise ValueError(f"llama.cpp has no name for {first} ({stem}) of {converter.name}")
+    return found + (ending or "")
+
+
+def values(converter: Converter, config: Any) -> dict[str, Any]:
+    """The metadata of the configuration."""
+    found = {key: getattr(config, name, None) for key, name in converter.keys.items()}
+    found = {key: value for key, value in found.items() if value is not None}
+    found |= dict(converter.fixed) | converter.made(config)
+    if converter.rope:
+        rope = config.rope_parameters
+        full = rope.get("full_attention", rope)
+        found["rope.freq_base"] = float(full["rope_theta"])
+        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        found["rope.dimension_count"] = int(width * (full.get("partial_rotary_factor") or 1.0))
+        if "sliding_attention" in rope:
+            found["rope.freq_base_swa"] = float(rope["sliding_attention"]["rope_theta"])
+    return found
 
 
 DROPPED = {("bert", "pooler.dense")}

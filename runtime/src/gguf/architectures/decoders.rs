@@ -1,17 +1,17 @@
-//! The table of architectures.
+//! Decoders and encoders.
 
 use super::names::{
-    BERT, BLOOM, DECODER, EXPERTS, FOUR_NORMS, FUSED_MLP, GATED_MLP, GPT_NEOX, GPT2, MIXTRAL, MPT, PHI,
-    PRE_NORMS, SHARED_EXPERT, STARCODER2,
+    BERT, BLOOM, DECODER, EUROBERT, FOUR_NORMS, FUSED_MLP, GATED_MLP, GLM4_NORMS, GPT_NEOX, GPT2,
+    HUNYUAN_NORMS, MIXTRAL, MPT, PHI, POST_NORMS, PRE_NORMS, STARCODER2, UNGATED_MLP,
 };
 use super::{Architecture, Change, Model, Names, Rope, Source, When};
 use Source::{Fixed, Has, HeadDim, Key, Lacks, Maybe, QueryScalar, Rows};
 
-type Fields = [(&'static str, Source)];
-type Changes = [(&'static str, Change)];
+pub(super) type Fields = [(&'static str, Source)];
+pub(super) type Changes = [(&'static str, Change)];
 
 /// What every decoder's configuration has.
-const SIZES: &Fields = &[
+pub(super) const SIZES: &Fields = &[
     ("vocab_size", Rows("token_embd.weight")),
     ("hidden_size", Key(&["embedding_length"])),
     ("num_hidden_layers", Key(&["block_count"])),
@@ -20,22 +20,17 @@ const SIZES: &Fields = &[
     ("tie_word_embeddings", Lacks("output.weight")),
 ];
 
-const INTERMEDIATE: &Fields = &[("intermediate_size", Key(&["feed_forward_length"]))];
-const KV_HEADS: &Fields =
+pub(super) const INTERMEDIATE: &Fields = &[("intermediate_size", Key(&["feed_forward_length"]))];
+pub(super) const KV_HEADS: &Fields =
     &[("num_key_value_heads", Key(&["attention.head_count_kv", "attention.head_count"]))];
-const HEADS: &Fields = &[("head_dim", HeadDim)];
-const RMS: &Fields = &[("rms_norm_eps", Key(&["attention.layer_norm_rms_epsilon"]))];
+pub(super) const HEADS: &Fields = &[("head_dim", HeadDim)];
+pub(super) const RMS: &Fields = &[("rms_norm_eps", Key(&["attention.layer_norm_rms_epsilon"]))];
 const LAYER_NORM: &Fields = &[("layer_norm_eps", Key(&["attention.layer_norm_epsilon"]))];
 const BIASES: &Fields =
     &[("attention_bias", Has("blk.0.attn_q.bias")), ("mlp_bias", Has("blk.0.ffn_down.bias"))];
 const WINDOW: &Fields = &[("sliding_window", Source::Window)];
-const EXPERT_COUNTS: &Fields = &[
-    ("num_experts", Key(&["expert_count"])),
-    ("num_experts_per_tok", Key(&["expert_used_count"])),
-    ("moe_intermediate_size", Key(&["expert_feed_forward_length"])),
-];
-
-const ROTARY: &Changes = &[
+const LAYER_TYPES: &Fields = &[("layer_types", Source::LayerTypes)];
+pub(super) const ROTARY: &Changes = &[
     ("attn_q.weight", Change::RotaryQueries),
     ("attn_q.bias", Change::RotaryQueries),
     ("attn_k.weight", Change::RotaryKeys),
@@ -44,12 +39,12 @@ const ROTARY: &Changes = &[
 const NORMS_PLUS_ONE: &Changes = &[("norm.weight", Change::PlusOne)];
 const SPLIT_QKV: &Changes = &[("attn_qkv.weight", Change::SplitHeads), ("attn_qkv.bias", Change::SplitHeads)];
 
-const fn one(model_type: &'static str, class: &'static str) -> Model {
+pub(super) const fn one(model_type: &'static str, class: &'static str) -> Model {
     Model { model_type, class, when: When::Always }
 }
 
 /// A decoder without changes, of one model.
-const fn plain(
+pub(super) const fn plain(
     name: &'static str,
     models: &'static [Model],
     fields: &'static [&'static Fields],
@@ -119,40 +114,6 @@ pub const ALL: &[Architecture] = &[
         &[one("qwen3", "Qwen3ForCausalLM")],
         &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, &[("attention_bias", Has("blk.0.attn_q.bias"))]],
         &[DECODER, PRE_NORMS, GATED_MLP],
-    ),
-    Architecture {
-        changes: &[("ffn_gate_inp_shexp.weight", Change::Flattened)],
-        ..plain(
-            "qwen2moe",
-            &[one("qwen2_moe", "Qwen2MoeForCausalLM")],
-            &[
-                SIZES,
-                INTERMEDIATE,
-                KV_HEADS,
-                RMS,
-                EXPERT_COUNTS,
-                &[
-                    ("shared_expert_intermediate_size", Key(&["expert_shared_feed_forward_length"])),
-                    ("qkv_bias", Has("blk.0.attn_q.bias")),
-                ],
-            ],
-            &[DECODER, PRE_NORMS, GATED_MLP, EXPERTS, SHARED_EXPERT],
-        )
-    },
-    plain(
-        "qwen3moe",
-        &[one("qwen3_moe", "Qwen3MoeForCausalLM")],
-        &[
-            SIZES,
-            INTERMEDIATE,
-            KV_HEADS,
-            HEADS,
-            RMS,
-            EXPERT_COUNTS,
-            // As llama.cpp's graph has it for every file.
-            &[("norm_topk_prob", Fixed("true")), ("attention_bias", Has("blk.0.attn_q.bias"))],
-        ],
-        &[DECODER, PRE_NORMS, GATED_MLP, EXPERTS],
     ),
     Architecture {
         changes: NORMS_PLUS_ONE,
@@ -318,16 +279,20 @@ pub const ALL: &[Architecture] = &[
     },
     plain(
         "olmo2",
-        &[one("olmo2", "Olmo2ForCausalLM")],
-        &[SIZES, INTERMEDIATE, KV_HEADS, RMS],
         &[
-            DECODER,
-            &[
-                ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
-                ("blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"),
-            ],
-            GATED_MLP,
+            Model {
+                model_type: "olmo2",
+                class: "Olmo2ForCausalLM",
+                when: When::Lacks("attention.sliding_window"),
+            },
+            Model {
+                model_type: "olmo3",
+                class: "Olmo3ForCausalLM",
+                when: When::Has("attention.sliding_window"),
+            },
         ],
+        &[SIZES, INTERMEDIATE, KV_HEADS, RMS, WINDOW, LAYER_TYPES],
+        &[DECODER, POST_NORMS, GATED_MLP],
     ),
     Architecture {
         changes: ROTARY,
@@ -366,6 +331,95 @@ pub const ALL: &[Architecture] = &[
             &[DECODER, PRE_NORMS, GATED_MLP],
         )
     },
+    plain(
+        "cohere2",
+        &[one("cohere2", "Cohere2ForCausalLM")],
+        &[
+            SIZES,
+            INTERMEDIATE,
+            KV_HEADS,
+            LAYER_NORM,
+            WINDOW,
+            &[("head_dim", HeadDim), ("logit_scale", Key(&["logit_scale"]))],
+        ],
+        &[DECODER, PRE_NORMS, GATED_MLP],
+    ),
+    plain(
+        "exaone4",
+        &[one("exaone4", "Exaone4ForCausalLM")],
+        &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, WINDOW, LAYER_TYPES],
+        &[DECODER, POST_NORMS, GATED_MLP],
+    ),
+    plain(
+        "glm4",
+        &[one("glm4", "Glm4ForCausalLM")],
+        &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, &[("attention_bias", Has("blk.0.attn_q.bias"))]],
+        &[DECODER, GLM4_NORMS, FUSED_MLP],
+    ),
+    plain(
+        "ernie4_5",
+        &[one("ernie4_5", "Ernie4_5ForCausalLM")],
+        &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, &[("use_bias", Has("blk.0.attn_q.bias"))]],
+        &[DECODER, PRE_NORMS, GATED_MLP],
+    ),
+    plain(
+        "hunyuan-dense",
+        &[one("hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM")],
+        &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS],
+        &[DECODER, HUNYUAN_NORMS, PRE_NORMS, GATED_MLP],
+    ),
+    plain(
+        "seed_oss",
+        &[one("seed_oss", "SeedOssForCausalLM")],
+        &[
+            SIZES,
+            INTERMEDIATE,
+            KV_HEADS,
+            HEADS,
+            RMS,
+            &[
+                ("attention_bias", Has("blk.0.attn_q.bias")),
+                ("attention_out_bias", Has("blk.0.attn_output.bias")),
+                ("mlp_bias", Has("blk.0.ffn_down.bias")),
+            ],
+        ],
+        &[
+            DECODER,
+            &[
+                ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
+                ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
+            ],
+            GATED_MLP,
+        ],
+    ),
+    plain(
+        "jais2",
+        &[one("jais2", "Jais2ForCausalLM")],
+        &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, LAYER_NORM, BIASES],
+        &[DECODER, PRE_NORMS, UNGATED_MLP],
+    ),
+    Architecture {
+        rope: Rope::Absent,
+        ..plain(
+            "starcoder",
+            &[one("gpt_bigcode", "GPTBigCodeForCausalLM")],
+            &[
+                SIZES,
+                &[
+                    ("layer_norm_epsilon", Key(&["attention.layer_norm_epsilon"])),
+                    ("n_inner", Key(&["feed_forward_length"])),
+                    ("multi_query", Fixed("true")),
+                ],
+            ],
+            &[GPT2],
+        )
+    },
+    plain(
+        "eurobert",
+        &[one("eurobert", "EuroBertModel")],
+        &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS],
+        &[EUROBERT],
+    ),
     Architecture {
         rope: Rope::Absent,
         ..plain(

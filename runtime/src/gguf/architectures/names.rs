@@ -1,7 +1,7 @@
 //! Names of tensors: in files, and in checkpoints; `{}` is the number of a layer, and in the latter's second place that of
 //! an expert, of which files hold all in one tensor.
 
-/// (in files, in checkpoints), both without `.weight` and `.bias`.
+/// (in files, in checkpoints), both without `.weight` and `.bias` where those are the same.
 pub type Names = [(&'static str, &'static str)];
 
 /// Of a decoder as Llama's, but for its MLP and norms.
@@ -32,6 +32,26 @@ pub const FOUR_NORMS: &Names = &[
     ("blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"),
 ];
 
+/// Of norms behind attention and MLP alone (OLMo 2).
+pub const POST_NORMS: &Names = &[
+    ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
+    ("blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"),
+];
+
+/// Of norms before and after attention and MLP, under other names (GLM-4).
+pub const GLM4_NORMS: &Names = &[
+    ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
+    ("blk.{}.post_attention_norm", "model.layers.{}.post_self_attn_layernorm"),
+    ("blk.{}.ffn_norm", "model.layers.{}.post_attention_layernorm"),
+    ("blk.{}.post_ffw_norm", "model.layers.{}.post_mlp_layernorm"),
+];
+
+/// Of norms of queries and keys behind rotary position embeddings (HunYuan).
+pub const HUNYUAN_NORMS: &Names = &[
+    ("blk.{}.attn_q_norm", "model.layers.{}.self_attn.query_layernorm"),
+    ("blk.{}.attn_k_norm", "model.layers.{}.self_attn.key_layernorm"),
+];
+
 /// Of a gated MLP.
 pub const GATED_MLP: &Names = &[
     ("blk.{}.ffn_gate", "model.layers.{}.mlp.gate_proj"),
@@ -55,6 +75,31 @@ pub const SHARED_EXPERT: &Names = &[
     ("blk.{}.ffn_down_shexp", "model.layers.{}.mlp.shared_expert.down_proj"),
 ];
 
+/// Of experts that all tokens share (DeepSeek).
+pub const SHARED_EXPERTS: &Names = &[
+    ("blk.{}.ffn_gate_shexp", "model.layers.{}.mlp.shared_experts.gate_proj"),
+    ("blk.{}.ffn_up_shexp", "model.layers.{}.mlp.shared_experts.up_proj"),
+    ("blk.{}.ffn_down_shexp", "model.layers.{}.mlp.shared_experts.down_proj"),
+];
+
+/// Of an MLP that all tokens share (HunYuan).
+pub const SHARED_MLP: &Names = &[
+    ("blk.{}.ffn_gate_shexp", "model.layers.{}.mlp.shared_mlp.gate_proj"),
+    ("blk.{}.ffn_up_shexp", "model.layers.{}.mlp.shared_mlp.up_proj"),
+    ("blk.{}.ffn_down_shexp", "model.layers.{}.mlp.shared_mlp.down_proj"),
+];
+
+/// Of HunYuan's router.
+pub const HUNYUAN_GATE: &Names = &[("blk.{}.ffn_gate_inp", "model.layers.{}.mlp.gate.wg")];
+
+/// Of what corrects a router's scores (DeepSeek).
+pub const ROUTER_BIAS: &Names =
+    &[("blk.{}.exp_probs_b.bias", "model.layers.{}.mlp.gate.e_score_correction_bias")];
+
+/// The same of ERNIE 4.5.
+pub const ERNIE_BIAS: &Names =
+    &[("blk.{}.exp_probs_b.bias", "model.layers.{}.mlp.moe_statics.e_score_correction_bias")];
+
 /// Of Mixtral's experts.
 pub const MIXTRAL: &Names = &[
     ("blk.{}.ffn_gate_inp", "model.layers.{}.block_sparse_moe.gate"),
@@ -76,6 +121,10 @@ pub const FUSED_MLP: &Names = &[
     ("blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj"),
     ("blk.{}.ffn_down", "model.layers.{}.mlp.down_proj"),
 ];
+
+/// Of an MLP without a gate.
+pub const UNGATED_MLP: &Names =
+    &[("blk.{}.ffn_up", "model.layers.{}.mlp.up_proj"), ("blk.{}.ffn_down", "model.layers.{}.mlp.down_proj")];
 
 /// Of StarCoder2's MLP.
 pub const STARCODER2: &Names =
@@ -149,4 +198,71 @@ pub const BERT: &Names = &[
     ("blk.{}.ffn_up", "encoder.layer.{}.intermediate.dense"),
     ("blk.{}.ffn_down", "encoder.layer.{}.output.dense"),
     ("blk.{}.layer_output_norm", "encoder.layer.{}.output.LayerNorm"),
+];
+
+/// Of EuroBERT, as its base model has them.
+pub const EUROBERT: &Names = &[
+    ("token_embd", "embed_tokens"),
+    ("output_norm", "norm"),
+    ("blk.{}.attn_norm", "layers.{}.input_layernorm"),
+    ("blk.{}.ffn_norm", "layers.{}.post_attention_layernorm"),
+    ("blk.{}.attn_q", "layers.{}.self_attn.q_proj"),
+    ("blk.{}.attn_k", "layers.{}.self_attn.k_proj"),
+    ("blk.{}.attn_v", "layers.{}.self_attn.v_proj"),
+    ("blk.{}.attn_output", "layers.{}.self_attn.o_proj"),
+    ("blk.{}.ffn_gate", "layers.{}.mlp.gate_proj"),
+    ("blk.{}.ffn_up", "layers.{}.mlp.up_proj"),
+    ("blk.{}.ffn_down", "layers.{}.mlp.down_proj"),
+];
+
+/// Of Mamba and FalconMamba, whose norms of ∆, B and C have no weights.
+pub const MAMBA: &Names = &[
+    ("token_embd", "backbone.embeddings"),
+    ("output_norm", "backbone.norm_f"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_norm", "backbone.layers.{}.norm"),
+    ("blk.{}.ssm_in", "backbone.layers.{}.mixer.in_proj"),
+    ("blk.{}.ssm_conv1d", "backbone.layers.{}.mixer.conv1d"),
+    ("blk.{}.ssm_x", "backbone.layers.{}.mixer.x_proj"),
+    ("blk.{}.ssm_dt", "backbone.layers.{}.mixer.dt_proj"),
+    ("blk.{}.ssm_a", "backbone.layers.{}.mixer.A_log"),
+    ("blk.{}.ssm_d", "backbone.layers.{}.mixer.D"),
+    ("blk.{}.ssm_out", "backbone.layers.{}.mixer.out_proj"),
+];
+
+/// Of Mamba 2.
+pub const MAMBA2: &Names = &[
+    ("token_embd", "backbone.embeddings"),
+    ("output_norm", "backbone.norm_f"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_norm", "backbone.layers.{}.norm"),
+    ("blk.{}.ssm_in", "backbone.layers.{}.mixer.in_proj"),
+    ("blk.{}.ssm_conv1d", "backbone.layers.{}.mixer.conv1d"),
+    ("blk.{}.ssm_dt.bias", "backbone.layers.{}.mixer.dt_bias"),
+    ("blk.{}.ssm_a", "backbone.layers.{}.mixer.A_log"),
+    ("blk.{}.ssm_d", "backbone.layers.{}.mixer.D"),
+    ("blk.{}.ssm_norm", "backbone.layers.{}.mixer.norm"),
+    ("blk.{}.ssm_out", "backbone.layers.{}.mixer.out_proj"),
+];
+
+/// Of LFM2; older files name the last norm otherwise.
+pub const LFM2: &Names = &[
+    ("token_embd", "model.embed_tokens"),
+    ("token_embd_norm", "model.embedding_norm"),
+    ("output_norm", "model.embedding_norm"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_norm", "model.layers.{}.operator_norm"),
+    ("blk.{}.ffn_norm", "model.layers.{}.ffn_norm"),
+    ("blk.{}.attn_q", "model.layers.{}.self_attn.q_proj"),
+    ("blk.{}.attn_k", "model.layers.{}.self_attn.k_proj"),
+    ("blk.{}.attn_v", "model.layers.{}.self_attn.v_proj"),
+    ("blk.{}.attn_output", "model.layers.{}.self_attn.out_proj"),
+    ("blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_layernorm"),
+    ("blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_layernorm"),
+    ("blk.{}.shortconv.conv", "model.layers.{}.conv.conv"),
+    ("blk.{}.shortconv.in_proj", "model.layers.{}.conv.in_proj"),
+    ("blk.{}.shortconv.out_proj", "model.layers.{}.conv.out_proj"),
+    ("blk.{}.ffn_gate", "model.layers.{}.feed_forward.w1"),
+    ("blk.{}.ffn_up", "model.layers.{}.feed_forward.w3"),
+    ("blk.{}.ffn_down", "model.layers.{}.feed_forward.w2"),
 ];

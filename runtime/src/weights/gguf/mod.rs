@@ -59,6 +59,8 @@ enum Undo {
     Order(RowOrder),
     MinusOne,
     Transpose,
+    /// The logarithm of what is negative.
+    LogOfNegative,
 }
 
 impl Tensors {
@@ -175,6 +177,7 @@ impl Tensors {
                 let mut values = self.values(entry)?;
                 match undo {
                     Undo::MinusOne => values.iter_mut().for_each(|value| *value -= 1.0),
+                    Undo::LogOfNegative => values.iter_mut().for_each(|value| *value = (-*value).ln()),
                     _ => values = transposed(&values, row_length(tensor)),
                 }
                 Ok((Dtype::F32, Bytes::memory(values.iter().flat_map(|x| x.to_le_bytes()).collect())))
@@ -258,6 +261,15 @@ fn undone(gguf: &Gguf, tensor: &Tensor) -> Result<(Vec<usize>, Option<Undo>)> {
             }
             return Ok((shape, None));
         }
+        Change::Squeezed => {
+            if shape.len() == 2 {
+                shape.insert(1, 1);
+            }
+            return Ok((shape, None));
+        }
+        Change::Shaped => return Ok((vec![shape.iter().product()], None)),
+        Change::NegativeExp => return Ok((shape, Some(Undo::LogOfNegative))),
+        Change::NegativeExpColumn => return Ok((vec![shape.iter().product()], Some(Undo::LogOfNegative))),
         Change::RotaryQueries => halves(config::heads(gguf)?),
         Change::RotaryKeys => halves(config::kv_heads(gguf)?),
         Change::SplitHeads => {
@@ -282,17 +294,15 @@ impl Names {
 
     /// Adds a tensor under its name, or under those of all experts that it holds; under its own where it has no other.
     fn add(&self, name: &str, entry: Entry, entries: &mut HashMap<String, Entry>) {
+        if let Some(found) = self.named(name) {
+            entries.insert(found, entry);
+            return;
+        }
         let (stem, ending) = match name.rsplit_once('.') {
             Some((stem, ending @ ("weight" | "bias"))) => (stem, Some(ending)),
             _ => (name, None),
         };
-        let numbered = stem.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
-        let found = match numbered {
-            Some((layer, rest)) => {
-                self.0.get(format!("blk.{{}}.{rest}").as_str()).map(|found| found.replacen("{}", layer, 1))
-            }
-            None => self.0.get(stem).map(|found| (*found).to_owned()),
-        };
+        let found = self.named(stem);
         let named = |stem: &str| ending.map_or_else(|| stem.to_owned(), |ending| format!("{stem}.{ending}"));
         match found {
             None => _ = entries.insert(name.to_owned(), entry),
@@ -305,6 +315,16 @@ impl Names {
                 }
             }
             Some(found) => _ = entries.insert(named(&found), entry),
+        }
+    }
+
+    /// What a name stands for, with the number of its layer.
+    fn named(&self, name: &str) -> Option<String> {
+        match name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) {
+            Some((layer, rest)) => {
+                self.0.get(format!("blk.{{}}.{rest}").as_str()).map(|found| found.replacen("{}", layer, 1))
+            }
+            None => self.0.get(name).map(|found| (*found).to_owned()),
         }
     }
 }

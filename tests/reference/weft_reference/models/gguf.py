@@ -112,3 +112,41 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     scales = {"embedding_multiplier": 3.0, "residual_multiplier": 0.5, "attention_multiplier": 0.2, "logits_scaling": 2.0}
     yield case("granite", "q8_0", "Granite", every("Q8_0"), **scales)
     yield case("nemotron", "q8_0", "Nemotron", every("Q8_0"), head_dim=8)
+    yield case("cohere2", "q8_0", "Cohere2", every("Q8_0"), num_hidden_layers=4, sliding_window=4)
+    yield case("exaone4", "q8_0", "Exaone4", every("Q8_0"), num_hidden_layers=4, sliding_window=4)
+    yield case("exaone4", "full", "Exaone4", every("Q8_0"), sliding_window=None, layer_types=["full_attention"] * 2)
+    yield case("olmo3", "q8_0", "Olmo3", every("Q8_0"), num_hidden_layers=4, sliding_window=4)
+    yield case("glm4", "q8_0", "Glm4", every("Q8_0"), head_dim=16, attention_bias=True)
+    yield case("ernie4_5", "q8_0", "Ernie4_5", every("Q8_0"), head_dim=16)
+    yield case("hunyuan_v1_dense", "q8_0", "HunYuanDenseV1", every("Q8_0"), head_dim=16)
+    yield case("seed_oss", "q8_0", "SeedOss", every("Q8_0"), head_dim=16)
+    yield case("jais2", "q8_0", "Jais2", every("Q8_0"))
+    yield case("gpt_bigcode", "q8_0", "GPTBigCode", every("Q8_0"), n_inner=64, without=("num_key_value_heads", "intermediate_size"))
+    yield case("eurobert", "q8_0", "EuroBert", every("Q8_0"), head="Model")
+    yield case("olmoe", "q4_0", "Olmoe", every("Q4_0"), num_key_value_heads=4, num_experts=3, num_experts_per_tok=2)
+    yield case("phimoe", "q4_0", "Phimoe", every("Q4_0"), num_local_experts=3, attention_bias=True, lm_head_bias=True)
+    ernie = {"moe_num_experts": 3, "moe_k": 2, "moe_intermediate_size": 32, "moe_num_shared_experts": 2}
+    yield case("ernie4_5_moe", "q4_0", "Ernie4_5_Moe", every("Q4_0"), num_hidden_layers=3, intermediate_size=128, **ernie)
+    yield case("hunyuan_v1_moe", "q4_0", "HunYuanMoEV1", every("Q4_0"), head_dim=8, num_experts=3, moe_topk=2)
+    routed = {"n_routed_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "n_shared_experts": 2}
+    routed |= {"first_k_dense_replace": 1, "routed_scaling_factor": 1.5, "norm_topk_prob": True}
+    yield case("glm4_moe", "q4_0", "Glm4Moe", every("Q4_0"), head_dim=16, use_qk_norm=True, **routed)
+    yield case("dots1", "q4_0", "Dots1", every("Q4_0"), head_dim=8, num_key_value_heads=4, **routed)
+    yield case("minimax_m2", "q4_0", "MiniMaxM2", every("Q4_0"), head_dim=16, num_local_experts=3, num_experts_per_tok=2)
+    states = ("num_key_value_heads", "intermediate_size", "num_attention_heads", "max_position_embeddings")
+    yield case("mamba", "q8_0", "Mamba", every("Q8_0"), without=states, state_size=8, time_step_rank=4)
+    yield case("falcon_mamba", "q8_0", "FalconMamba", every("Q8_0"), without=states, state_size=8, time_step_rank=4)
+    yield case(
+        "mamba2",
+        "q8_0",
+        "Mamba2",
+        every("Q8_0"),
+        without=states,
+        state_size=8,
+        num_heads=4,
+        head_dim=16,
+        n_groups=2,
+        chunk_size=4,
+    )
+    layers = ["conv", "full_attention", "conv"]
+    yield case("lfm2", "q8_0", "Lfm2", every("Q8_0"), num_hidden_layers=3, layer_types=layers, conv_L_cache=3)

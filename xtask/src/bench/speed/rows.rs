@@ -102,9 +102,14 @@ const fn seen(what: &'static str) -> Measure {
 const fn state_space(name: &'static str, title: &'static str) -> Work {
     Work {
         tokens: 16,
+        peers: &[Peer::LlamaCpp],
         measures: &[
             Measure { key: "prefill", what: "prompt of 512 tokens", goals: &[(PYTORCH, 0.5)] },
-            Measure { key: "token", what: "a token after it", goals: &[(PYTORCH, 1.0 / 3.0)] },
+            Measure {
+                key: "token",
+                what: "a token after it",
+                goals: &[(PYTORCH, 1.0 / 3.0), (LLAMA_CPP, 1.0)],
+            },
         ],
         ..forward(name, name, title, &[])
     }
@@ -149,7 +154,7 @@ const fn quantized(
     Work { gguf: Some(gguf), peers, measures, ..llama("llama-bf16", title) }
 }
 
-pub const WORKS: [Work; 27] = [
+pub const WORKS: [Work; 28] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -185,6 +190,21 @@ pub const WORKS: [Work; 27] = [
             Measure { key: "token", what: "a token after it", goals: USUAL },
         ],
     ),
+    Work {
+        peers: &[Peer::LlamaCppBf16],
+        ..decoder(
+            "olmoe",
+            "OLMoE-1B-7B in bfloat16, 4 of 16 layers",
+            &[
+                Measure { key: "prefill", what: "prompt of 128 tokens", goals: USUAL },
+                Measure {
+                    key: "token",
+                    what: "a token after it",
+                    goals: &[(PYTORCH, 0.75), (LLAMA_CPP_BF16, 1.0)],
+                },
+            ],
+        )
+    },
     state_space("mamba", "Mamba-130M"),
     state_space("mamba2", "Mamba2-130M"),
     Work { peers: &[Peer::LlamaCpp, Peer::Candle], ..llama("llama", "Llama 1.1B") },
