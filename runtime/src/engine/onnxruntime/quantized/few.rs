@@ -14,10 +14,10 @@ use super::weight::{Weight, Zeros};
 /// Bytes of codes that x is arranged for: the widest register.
 const UNIT: usize = 64;
 
-/// Rows of the weight that are multiplied at once, so that x is read once for them.
+/// Rows of the weight whose sums are added up at once.
 const COLUMNS: usize = 4;
 
-/// So many bytes before they are read, codes are asked for at least. On a Zen 4, products read 23 GB/s a thread with 8 KiB and more
+/// So many bytes before they are read, codes are asked for. On a Zen 4, products read 23 GB/s a thread with 8 KiB and more
 /// ahead, 17 with 4, and 8 with none.
 const AHEAD: usize = 12 * 1024;
 
@@ -148,39 +148,35 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize, const N:
 ) -> [[f32; COLUMNS]; R] {
     let (bytes, blocks) = (weight.row_bytes(), weight.blocks());
     let whole = bytes / UNIT * UNIT;
-    // Whole groups of rows, so that each line is asked for once.
-    let group = (bytes * COLUMNS).max(1);
-    let ahead = AHEAD.div_ceil(group) * group;
     // SAFETY: the caller's; `whole` bytes of each row are there, and scales of their blocks.
     unsafe {
         let places = V::ints(unit.places.as_ptr().cast());
         let mut sums = [[V::zero(); COLUMNS]; R];
-        let codes = weight.codes.as_ptr().add(first * bytes);
-        let scales = weight.scales.as_ptr().add(first * blocks);
         let of_x = X::<R>::new(x, row);
-        for start in (0..whole).step_by(UNIT) {
-            for column in 0..COLUMNS {
-                ask_for(codes.add(start + column * step * bytes).wrapping_add(ahead), 1);
+        // One row after the other: processors read ahead of few places at a time.
+        for column in 0..COLUMNS {
+            let codes = weight.codes.as_ptr().add((first + column * step) * bytes);
+            let scales = weight.scales.as_ptr().add((first + column * step) * blocks);
+            let mut of_column = [V::zero(); R];
+            for start in (0..whole).step_by(UNIT) {
+                let here = codes.add(start);
+                ask_for(here.wrapping_add(AHEAD), 1);
+                let there = scales.add(unit.block::<V, N>(start));
+                of_x.add::<V, S, BITS, N>(&mut of_column, (here, there), start, unit, places);
             }
-            let here = Columns { first: codes.add(start), step: step * bytes };
-            let there = Columns { first: scales.add(unit.block::<V, N>(start)), step: step * blocks };
-            of_x.add::<V, S, BITS, N>(&mut sums, (here, there), start, unit, places);
-        }
-        if whole < bytes {
-            // The last unit has fewer codes, and scales, than registers.
-            let at = unit.block::<V, N>(whole);
-            let mut rest = [[0_u8; UNIT]; COLUMNS];
-            let mut few = [[weight.scales[0]; UNIT]; COLUMNS];
-            for column in 0..COLUMNS {
-                let here = codes.add(column * step * bytes + whole);
-                let there = scales.add(column * step * blocks + at);
-                few[column] = [there.add(blocks - at - 1).read(); UNIT];
-                rest[column].as_mut_ptr().copy_from_nonoverlapping(here, bytes - whole);
-                few[column].as_mut_ptr().copy_from_nonoverlapping(there, blocks - at);
+            if whole < bytes {
+                // The last unit has fewer codes, and scales, than registers.
+                let at = unit.block::<V, N>(whole);
+                let mut rest = [0_u8; UNIT];
+                let mut few = [scales.add(blocks - 1).read(); UNIT];
+                rest.as_mut_ptr().copy_from_nonoverlapping(codes.add(whole), bytes - whole);
+                few.as_mut_ptr().copy_from_nonoverlapping(scales.add(at), blocks - at);
+                let last = (rest.as_ptr(), few.as_ptr());
+                of_x.add::<V, S, BITS, N>(&mut of_column, last, whole, unit, places);
             }
-            let here = Columns { first: rest.as_ptr().cast(), step: UNIT };
-            let there = Columns { first: few.as_ptr().cast(), step: UNIT };
-            of_x.add::<V, S, BITS, N>(&mut sums, (here, there), whole, unit, places);
+            for (sums, sum) in sums.iter_mut().zip(of_column) {
+                sums[column] = sum;
+            }
         }
         let mut totals = [[0.0; COLUMNS]; R];
         for (total, sums) in totals.iter_mut().zip(sums) {
@@ -188,13 +184,6 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize, const N:
         }
         totals
     }
-}
-
-/// Where rows of a weight go on: the first of them, and the others as far apart each.
-#[derive(Clone, Copy)]
-struct Columns<T> {
-    first: *const T,
-    step: usize,
 }
 
 /// Where rows of x begin.
@@ -227,8 +216,8 @@ impl<const R: usize> X<R> {
     #[inline(always)]
     unsafe fn add<V: Vector, S: Stored, const BITS: usize, const N: usize>(
         &self,
-        sums: &mut [[V::Floats; COLUMNS]; R],
-        (codes, scales): (Columns<u8>, Columns<S>),
+        sums: &mut [V::Floats; R],
+        (codes, scales): (*const u8, *const S),
         start: usize,
         unit: &Unit,
         places: V::Ints,
@@ -237,20 +226,17 @@ impl<const R: usize> X<R> {
         // SAFETY: the caller's; x has codes of whole units.
         unsafe {
             for offset in (0..UNIT).step_by(4 * V::LANES) {
-                let block = unit.block::<V, N>(offset);
-                for column in 0..COLUMNS {
-                    let packed = V::ints(codes.first.add(column * codes.step + offset));
-                    let scale = V::scales(scales.first.add(column * scales.step + block), count, places);
-                    for (row, sums) in sums.iter_mut().enumerate() {
-                        let mut sum = V::ints(self.starts[row].add(start + offset));
-                        let runs = self.codes[row].add(start * (8 / BITS) + offset);
-                        for run in 0..8 / BITS {
-                            let x = V::ints(runs.add(run * UNIT));
-                            sum = V::dot(sum, V::codes::<BITS>(packed, run * BITS), x, BITS < 8);
-                        }
-                        let scale = V::mul(scale, V::floats(self.scales[row].add((start + offset) / 4)));
-                        sums[column] = V::add_product(sums[column], V::single(sum), scale);
+                let packed = V::ints(codes.add(offset));
+                let scale = V::scales(scales.add(unit.block::<V, N>(offset)), count, places);
+                for (row, total) in sums.iter_mut().enumerate() {
+                    let mut sum = V::ints(self.starts[row].add(start + offset));
+                    let runs = self.codes[row].add(start * (8 / BITS) + offset);
+                    for run in 0..8 / BITS {
+                        let x = V::ints(runs.add(run * UNIT));
+                        sum = V::dot(sum, V::codes::<BITS>(packed, run * BITS), x, BITS < 8);
                     }
+                    let scale = V::mul(scale, V::floats(self.scales[row].add((start + offset) / 4)));
+                    *total = V::add_product(*total, V::single(sum), scale);
                 }
             }
         }
