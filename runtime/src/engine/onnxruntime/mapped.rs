@@ -6,6 +6,7 @@ mod quantized;
 
 use std::collections::{HashMap, HashSet};
 
+use super::linear_attention::own_linear_attention;
 use super::operators::{self, DOMAIN, IN_BF16};
 use crate::graph::Dtype;
 use crate::onnx::{self, Attribute, Graph, Model, Node, OperatorSet};
@@ -38,10 +39,11 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);
     let placed = places::experts_by_place(graph);
+    let recurrent = own_linear_attention(graph, DOMAIN);
     if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
         model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
     }
-    (experts || linear || convolutions || quantized || widened || placed).then_some(model)
+    (experts || linear || convolutions || quantized || widened || placed || recurrent).then_some(model)
 }
 
 /// The types of the floating-point weights, by name.

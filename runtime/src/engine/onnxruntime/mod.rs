@@ -4,6 +4,7 @@ mod convolution;
 mod coreml;
 mod experts;
 mod in_memory;
+mod linear_attention;
 mod linear_quantized;
 mod mapped;
 mod matmul;

@@ -11,6 +11,7 @@ use ort::value::TensorElementType;
 
 use super::convolution::Convolution;
 use super::experts::{ExpertLinear, ExpertLinearQuantized};
+use super::linear_attention::LinearAttention;
 use super::linear_quantized::LinearQuantized;
 use super::matmul::Matmul;
 use super::product::Product;
@@ -41,6 +42,7 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(Convolution::<f32>::default())?
         .add(Convolution::<bf16>::default())?
         .add(Convolution::<f16>::default())?
+        .add(LinearAttention::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }

@@ -8,7 +8,7 @@ use super::super::{environment, operators};
 use super::*;
 use crate::engine::{Compiled, KvState, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Dtype, Graph, Input};
+use crate::graph::{Dtype, Graph, Input, LinearAttention, Unary};
 use crate::lower::{Lowered, Target, lower};
 use crate::weights::{Bytes, Weights};
 use crate::{Hardware, Precision, Value, Values, dims};
@@ -142,4 +142,59 @@ fn weights_of_16_bits_stay_where_linear_layers_and_embeddings_read_them() {
         (3, 2, 1),
         "{all:?}"
     );
+}
+
+/// Linear attention with decays by key and the delta rule, of what a linear layer makes of x.
+fn recurrent(queries: usize, value: usize, delta: bool) -> Lowered {
+    let (heads, key) = (4, 8);
+    let mut g = Graph::new();
+    let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, 16]));
+    let state = g.input(Input::f32("state", dims![BATCH, heads, key, value]));
+    let w = g.scope("layer");
+    let mut made = |name: &str, width| g.linear(&w.scope(name), &x, width).unwrap();
+    let (q, k, v) = (made("q", queries * key), made("k", heads * key), made("v", heads * value));
+    let (decay, beta) = (made("decay", heads * key), made("beta", heads));
+    let decay = g.unary(Unary::Softplus, &decay);
+    let decay = g.scale(&decay, -1.0).unwrap();
+    let beta = g.unary(Unary::Sigmoid, &beta);
+    let attention = LinearAttention {
+        q: &q,
+        k: &k,
+        v: &v,
+        state: &state,
+        decay: Some(&decay),
+        beta: delta.then_some(&beta),
+        heads,
+        query_heads: queries,
+        scale: 0.5,
+    };
+    let (y, z) = g.linear_attention(&attention).unwrap();
+    g.output("y", &y).unwrap();
+    g.output("z", &z).unwrap();
+    with_stored_weights(&g, Dtype::F32, |x| x)
+}
+
+#[test]
+fn the_runtimes_own_linear_attention_gives_what_onnx_runtimes_does() {
+    for (queries, value, delta) in [(1, 1, false), (4, 1, false), (2, 6, false), (4, 6, true)] {
+        let lowered = recurrent(queries, value, delta);
+        let own = Options { map_weights: Some(true), ..Options::default() };
+        let [theirs, ours] = [&Options::default(), &own].map(|options| open(&lowered, options));
+        let model = stored_weights(&lowered.model, Stay::All, false).unwrap();
+        let mut nodes = model.graph.unwrap().node.into_iter();
+        let node = nodes.find(|node| node.op_type == "LinearAttention").unwrap();
+        assert_eq!(node.domain, DOMAIN);
+        for length in [1, 5] {
+            let numbers = |shape: &[usize]| {
+                let count = shape.iter().product::<usize>();
+                let numbers = (0..count).map(|i| (i * 29 % 17) as f32 / 8.0 - 1.0).collect();
+                Value::F32(ArrayD::from_shape_vec(shape.to_vec(), numbers).unwrap())
+            };
+            let x = ("x".to_owned(), numbers(&[2, length, 16]));
+            let inputs: Values = [x, ("state".to_owned(), numbers(&[2, 4, 8, value]))].into();
+            let [theirs, ours] = [&theirs, &ours].map(|session| session.run(&inputs).unwrap());
+            let most = difference(&ours, &theirs);
+            assert!(most < 2e-6, "{queries} heads of queries, values of {value}: {most}");
+        }
+    }
 }
