@@ -133,6 +133,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::mm_grounding_dino::Model>(),
     #[cfg(feature = "modernvbert")]
     DynArchitecture::of::<crate::modernvbert::Model>(),
+    #[cfg(feature = "muse_glimmer")]
+    DynArchitecture::of::<crate::muse_glimmer::Model>(),
     #[cfg(feature = "omdet-turbo")]
     DynArchitecture::of::<crate::omdet_turbo::Model>(),
     #[cfg(feature = "ovis2")]

@@ -133,6 +133,8 @@ pub use weft_mllama as mllama;
 pub use weft_mm_grounding_dino as mm_grounding_dino;
 #[cfg(feature = "modernvbert")]
 pub use weft_modernvbert as modernvbert;
+#[cfg(feature = "muse_glimmer")]
+pub use weft_muse_glimmer as muse_glimmer;
 #[cfg(feature = "omdet-turbo")]
 pub use weft_omdet_turbo as omdet_turbo;
 #[cfg(feature = "ovis2")]

@@ -34,6 +34,7 @@ mod merge_sizes;
 mod mrope;
 mod naflex_squares;
 mod native_sizes;
+mod nearest_grid;
 mod nested_squares;
 mod newline_rows;
 mod normalize;
@@ -64,7 +65,10 @@ pub use anyres::{
     AnyRes, image_segments, image_token_indices, map_places, marked_image_indices, tile_numbers,
 };
 pub use canvas_positions::CanvasPositions;
-pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
+pub use centred_positions::{
+    bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights, zero_padded_bilinear_ids,
+    zero_padded_bilinear_weights,
+};
 pub use codes::code_tokens;
 pub use fit_tiles::FitTiles;
 pub use fourier_features::FourierFeatures;

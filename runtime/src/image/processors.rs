@@ -27,7 +27,7 @@ use steps::{
 use text_lines::{bgr_line, layout, layout_defaults, line_defaults, page, page_defaults, rgb_line};
 use vision_language::{
     aria, cosmos3_edge, deepseek_vl_hybrid, fuyu, gemma4, high_res, hunyuan_vl, idefics2, llama4, mllama,
-    pix2struct, with_high_res,
+    muse_glimmer, pix2struct, with_high_res,
 };
 
 use super::settings::Settings;
@@ -227,6 +227,11 @@ pub(super) const CLASSES: &[Class] = &[
     class("HunYuanVL", Layout::Packed, false, hunyuan_vl, || {
         let size = json!({"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048});
         with(base(&size, 3, OPENAI), json!({"patch_size": 16, "temporal_patch_size": 1, "merge_size": 2}))
+    }),
+    class("MuseGlimmer", Layout::Packed, false, muse_glimmer, || {
+        let patches =
+            json!({"patch_size": 14, "temporal_patch_size": 2, "merge_size": 2, "max_image_tokens": 4096});
+        with(base(&json!({"shortest_edge": 1, "longest_edge": 1 << 20}), 1, HALF), patches)
     }),
     class("Fuyu", Layout::Patches, true, fuyu, || {
         let size = base(&json!({"height": 1080, "width": 1920}), 2, HALF);

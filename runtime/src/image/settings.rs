@@ -65,6 +65,7 @@ pub(super) struct Settings {
     pub(super) max_image_width: usize,
     pub(super) max_image_tiles: usize,
     pub(super) max_soft_tokens: usize,
+    pub(super) max_image_tokens: usize,
     pub(super) pooling_kernel_size: usize,
 }
 
@@ -145,6 +146,8 @@ struct Written {
     max_image_tiles: usize,
     #[serde(default)]
     max_soft_tokens: usize,
+    #[serde(default)]
+    max_image_tokens: usize,
     #[serde(default)]
     pooling_kernel_size: usize,
 }
@@ -340,6 +343,7 @@ impl Settings {
             max_image_width: written.max_image_width,
             max_image_tiles: written.max_image_tiles,
             max_soft_tokens: written.max_soft_tokens,
+            max_image_tokens: written.max_image_tokens,
             pooling_kernel_size: written.pooling_kernel_size,
         })
     }

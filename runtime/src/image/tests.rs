@@ -145,7 +145,7 @@ fn defaults_are_the_references() {
         }
     }
     // The reference has none of these on Pillow.
-    let mut others = vec!["DINOv3ViT", "Cohere2Vision", "Vivit", "Llama4"];
+    let mut others = vec!["DINOv3ViT", "Cohere2Vision", "Vivit", "Llama4", "MuseGlimmer"];
     others.extend([
         "PPOCRV5ServerDet",
         "PPOCRV5ServerRec",

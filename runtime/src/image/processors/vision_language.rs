@@ -171,6 +171,28 @@ pub(super) fn hunyuan_vl(settings: &Settings) -> Steps {
     Ok(steps)
 }
 
+/// The grid of squares nearest to the image's form, its patches row after row, and of each as many frames as make one, which are alike.
+pub(super) fn muse_glimmer(settings: &Settings) -> Steps {
+    let Settings { patch_size, merge_size, temporal_patch_size: frames, max_image_tokens: most, .. } =
+        *settings;
+    if [patch_size, merge_size, frames, most].contains(&0) {
+        return Err(
+            "`patch_size`, `merge_size`, `temporal_patch_size` and `max_image_tokens`: must be at least 1"
+                .to_owned(),
+        );
+    }
+    if patch_size.saturating_mul(merge_size) > 1024 || frames > 64 {
+        return Err("`patch_size` and `merge_size`: must be at most 1024 together, `temporal_patch_size` 64"
+            .to_owned());
+    }
+    let size = Size::NearestGrid { square: patch_size * merge_size, most };
+    let mut steps: Vec<_> = settings.resize.map(|_| resize(settings, size)).into_iter().collect();
+    steps.extend(numbers(settings));
+    steps.push(Step::PatchifySquares { patch_size, merge_size: 1, frames: 1 });
+    steps.push(Step::RepeatFrames(frames));
+    Ok(steps)
+}
+
 /// Numbers of one mean and deviation, in as many patches as there may be.
 pub(super) fn pix2struct(settings: &Settings) -> Steps {
     let Settings { patch_size: patch, max_patches: most, .. } = *settings;

@@ -72,6 +72,7 @@ impl Placeholders {
             Some("LlavaOnevisionProcessor") => files.llava_onevision(),
             Some("PixtralProcessor") => files.pixtral(),
             Some("LightOnOcrProcessor") => files.lighton_ocr(),
+            Some("MuseGlimmerProcessor") => files.muse_glimmer(),
             Some("DeepseekVLProcessor" | "DeepseekVLHybridProcessor") => files.deepseek_vl(),
             Some("JanusProcessor") => files.janus(),
             Some("Ovis2Processor") => files.ovis2(),
@@ -264,10 +265,22 @@ impl Files<'_> {
     fn qwen2_vl(&self, token: &str) -> Read {
         let feature = self.special("image_token")?.unwrap_or_else(|| token.to_owned());
         let feature = self.known("image_token", feature)?;
+        let count = self.squares()?;
+        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+    }
+
+    /// One feature for each square of patches, by the image processor's `merge_size`.
+    fn squares(&self) -> Result<Count> {
         let image = self.checkpoint.json("preprocessor_config.json")?.unwrap_or_default();
         let nested = number(&self.written["image_processor"]["merge_size"]);
-        let count = Count::Squares(nested.or(number(&image["merge_size"])).unwrap_or(2));
-        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+        Ok(Count::Squares(nested.or(number(&image["merge_size"])).unwrap_or(2)))
+    }
+
+    fn muse_glimmer(&self) -> Read {
+        let [feature, begin, end] = ["<|patch|>", "<|image_start|>", "<|image_end|>"]
+            .map(|token| self.known("image_token", token.to_owned()));
+        let (feature, around, count) = (feature?, [begin?, end?], self.squares()?);
+        Ok((feature.clone(), Replacement::Features { feature, around, count }))
     }
 
     fn paligemma(&self) -> Result<Placeholders> {

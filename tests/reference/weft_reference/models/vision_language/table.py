@@ -16,6 +16,7 @@ from weft_reference.models.vision_language.hunyuan import HUNYUAN
 from weft_reference.models.vision_language.kimi import KIMI
 from weft_reference.models.vision_language.local_views import LOCAL_VIEWS
 from weft_reference.models.vision_language.merged import MERGED
+from weft_reference.models.vision_language.muse import MUSE
 from weft_reference.models.vision_language.native import NATIVE
 from weft_reference.models.vision_language.nested import NESTED
 from weft_reference.models.vision_language.packed import PACKED
@@ -284,5 +285,5 @@ TILED = (
 
 FAMILIES = (
     *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS),
-    *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
+    *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + MUSE + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
 )
