@@ -73,6 +73,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::got_ocr2::Model>(),
     #[cfg(feature = "granite4_vision")]
     DynArchitecture::of::<crate::granite4_vision::Model>(),
+    #[cfg(feature = "granite_docling")]
+    DynArchitecture::of::<crate::granite_docling::Model>(),
     #[cfg(feature = "grounding-dino")]
     DynArchitecture::of::<crate::grounding_dino::Model>(),
     #[cfg(feature = "groupvit")]

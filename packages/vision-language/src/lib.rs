@@ -73,6 +73,8 @@ pub use weft_glm_ocr as glm_ocr;
 pub use weft_got_ocr2 as got_ocr2;
 #[cfg(feature = "granite4_vision")]
 pub use weft_granite4_vision as granite4_vision;
+#[cfg(feature = "granite_docling")]
+pub use weft_granite_docling as granite_docling;
 #[cfg(feature = "grounding-dino")]
 pub use weft_grounding_dino as grounding_dino;
 #[cfg(feature = "groupvit")]

@@ -54,6 +54,7 @@ mod settings;
 mod size;
 mod step;
 mod text_size;
+mod tile_routes;
 mod tiles;
 mod trimaps;
 mod video_coords;
@@ -113,7 +114,8 @@ pub use rope2d::{AngleFunction, rope2d_table};
 pub use size::{Pixels, Size};
 pub use step::{SmallImages, Step};
 pub use text_size::{LimitedSide, TextSize};
-pub use tiles::Canvas;
+pub use tile_routes::{tile_route_rows, tile_rows, tile_shares};
+pub use tiles::{Canvas, DensePages};
 pub use video_coords::{video_cosines, video_sines};
 #[cfg(feature = "video")]
 pub use video_patches::{FrameSampling, VideoPatches, VideoProcessor};

@@ -40,6 +40,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "glm_ocr", category: "vision-language", model_types: &["glm_ocr"] },
     KnownModel { name: "got_ocr2", category: "vision-language", model_types: &["got_ocr2"] },
     KnownModel { name: "granite4_vision", category: "vision-language", model_types: &["granite4_vision"] },
+    KnownModel { name: "granite_docling", category: "vision-language", model_types: &["granite_docling"] },
     KnownModel { name: "grounding-dino", category: "vision-language", model_types: &["grounding-dino"] },
     KnownModel { name: "groupvit", category: "vision-language", model_types: &["groupvit"] },
     KnownModel { name: "hunyuan_vl", category: "vision-language", model_types: &["hunyuan_vl"] },

@@ -72,7 +72,6 @@ impl Placeholders {
             Some("LlavaOnevisionProcessor") => files.llava_onevision(),
             Some("PixtralProcessor") => files.pixtral(),
             Some("LightOnOcrProcessor") => files.lighton_ocr(),
-            Some("MuseGlimmerProcessor") => files.muse_glimmer(),
             Some("DeepseekVLProcessor" | "DeepseekVLHybridProcessor") => files.deepseek_vl(),
             Some("JanusProcessor") => files.janus(),
             Some("Ovis2Processor") => files.ovis2(),
@@ -270,17 +269,10 @@ impl Files<'_> {
     }
 
     /// One feature for each square of patches, by the image processor's `merge_size`.
-    fn squares(&self) -> Result<Count> {
+    pub(super) fn squares(&self) -> Result<Count> {
         let image = self.checkpoint.json("preprocessor_config.json")?.unwrap_or_default();
         let nested = number(&self.written["image_processor"]["merge_size"]);
         Ok(Count::Squares(nested.or(number(&image["merge_size"])).unwrap_or(2)))
-    }
-
-    fn muse_glimmer(&self) -> Read {
-        let [feature, begin, end] = ["<|patch|>", "<|image_start|>", "<|image_end|>"]
-            .map(|token| self.known("image_token", token.to_owned()));
-        let (feature, around, count) = (feature?, [begin?, end?], self.squares()?);
-        Ok((feature.clone(), Replacement::Features { feature, around, count }))
     }
 
     fn paligemma(&self) -> Result<Placeholders> {

@@ -24,7 +24,7 @@ from weft_reference.tasks import Answer, Call
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.image_prompts import SHORT, plain
 from weft_reference.vision_tasks.llava import TOKEN, answers
-from weft_reference.vision_tasks.vision_language import POSITIONS, VISION, added, asked, still
+from weft_reference.vision_tasks.vision_language import IDEFICS3, POSITIONS, VISION, added, asked, still
 from weft_reference.wordpiece import vocabulary
 
 if TYPE_CHECKING:
@@ -75,6 +75,21 @@ def hunyuan_vl(family: Family) -> Iterator[VisionTaskCase]:
     image = HunYuanVLImageProcessorPil(patch_size=4, size={"shortest_edge": 500, "longest_edge": 1500})
     processor = HunYuanVLProcessor(image_processor=image, tokenizer=made, chat_template=made.chat_template)
     yield from asked(family, config, processor, around)
+
+
+def granite_docling(family: Family) -> Iterator[VisionTaskCase]:
+    """Rows and columns of tiles on lines of their own, and the whole page behind several."""
+    from transformers import GraniteDoclingImageProcessorPil, GraniteDoclingProcessor
+
+    made, text = added(TOKEN, IDEFICS3 | {"tile": "<row_1_col_1>", "second": "<row_2_col_1>"})
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
+    dense = {"max_patches": 2, "dense_max_patches": 6, "dense_max_scale": 0.9}
+    for name, settings in (("", {"max_patches": 4}), ("-dense", dense), ("-whole", {"crop_to_patches": False})):
+        image = GraniteDoclingImageProcessorPil(size={"height": 16, "width": 16}, **settings)
+        processor = GraniteDoclingProcessor(
+            image_processor=image, tokenizer=made, image_seq_len=4, chat_template=made.chat_template
+        )
+        yield from asked(family, config, processor, TOKEN, name)
 
 
 @lru_cache

@@ -12,6 +12,7 @@ from weft_reference.models.vision_language.compass import COMPASS
 from weft_reference.models.vision_language.delta import DELTAS
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
 from weft_reference.models.vision_language.fastvit import FASTVIT
+from weft_reference.models.vision_language.granite_docling import DOCLING
 from weft_reference.models.vision_language.hunyuan import HUNYUAN
 from weft_reference.models.vision_language.kimi import KIMI
 from weft_reference.models.vision_language.local_views import LOCAL_VIEWS
@@ -284,6 +285,6 @@ TILED = (
 )
 
 FAMILIES = (
-    *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS),
+    *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS + DOCLING),
     *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + MUSE + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
 )
