@@ -73,6 +73,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::got_ocr2::Model>(),
     #[cfg(feature = "granite4_vision")]
     DynArchitecture::of::<crate::granite4_vision::Model>(),
+    #[cfg(feature = "granite_docling")]
+    DynArchitecture::of::<crate::granite_docling::Model>(),
     #[cfg(feature = "grounding-dino")]
     DynArchitecture::of::<crate::grounding_dino::Model>(),
     #[cfg(feature = "groupvit")]
@@ -133,6 +135,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::mm_grounding_dino::Model>(),
     #[cfg(feature = "modernvbert")]
     DynArchitecture::of::<crate::modernvbert::Model>(),
+    #[cfg(feature = "muse_glimmer")]
+    DynArchitecture::of::<crate::muse_glimmer::Model>(),
     #[cfg(feature = "omdet-turbo")]
     DynArchitecture::of::<crate::omdet_turbo::Model>(),
     #[cfg(feature = "ovis2")]

@@ -73,6 +73,8 @@ pub use weft_glm_ocr as glm_ocr;
 pub use weft_got_ocr2 as got_ocr2;
 #[cfg(feature = "granite4_vision")]
 pub use weft_granite4_vision as granite4_vision;
+#[cfg(feature = "granite_docling")]
+pub use weft_granite_docling as granite_docling;
 #[cfg(feature = "grounding-dino")]
 pub use weft_grounding_dino as grounding_dino;
 #[cfg(feature = "groupvit")]
@@ -133,6 +135,8 @@ pub use weft_mllama as mllama;
 pub use weft_mm_grounding_dino as mm_grounding_dino;
 #[cfg(feature = "modernvbert")]
 pub use weft_modernvbert as modernvbert;
+#[cfg(feature = "muse_glimmer")]
+pub use weft_muse_glimmer as muse_glimmer;
 #[cfg(feature = "omdet-turbo")]
 pub use weft_omdet_turbo as omdet_turbo;
 #[cfg(feature = "ovis2")]

@@ -1,7 +1,7 @@
 //! Learned position embeddings of a square grid at the patches of images of any size, whose borders lie on those of the grid.
 //!
 //! Reference: `Glm4vVisionEmbeddings`, which asks `torch.nn.functional.grid_sample` for it, with borders repeated;
-//! `PaddleOCRVisionEmbeddings`, linear and without corners aligned.
+//! `PaddleOCRVisionEmbeddings`, linear and without corners aligned; `MuseGlimmerVisionPatchEmbedder`, with zeros beyond the borders.
 
 use ndarray::{Array2, Array3};
 
@@ -43,6 +43,23 @@ pub fn centred_bilinear_ids(values: &Values, merge: usize, side: usize) -> Resul
 /// As [`bicubic_ids`].
 pub fn centred_bilinear_weights(values: &Values, merge: usize, side: usize) -> Result<Value> {
     weights(&taps(values, merge, |index, length| linear(index, length, side))?)
+}
+
+/// As [`centred_bilinear_ids`], of a grid beyond whose borders are zeros (`padding_mode="zeros"` of
+/// `torch.nn.functional.grid_sample`): `[patches, 4]` i64.
+///
+/// # Errors
+/// As [`bicubic_ids`].
+pub fn zero_padded_bilinear_ids(values: &Values, merge: usize, side: usize) -> Result<Value> {
+    ids(&taps(values, merge, |index, length| zero_padded(index, length, side))?, side)
+}
+
+/// How much each of those counts, nothing where it is beyond the borders: `[patches, 4, 1]` f32.
+///
+/// # Errors
+/// As [`bicubic_ids`].
+pub fn zero_padded_bilinear_weights(values: &Values, merge: usize, side: usize) -> Result<Value> {
+    weights(&taps(values, merge, |index, length| zero_padded(index, length, side))?)
 }
 
 /// Lines of the grid around the middle of a patch, and how much each counts.
@@ -91,6 +108,17 @@ pub(super) fn linear(index: usize, length: usize, side: usize) -> Lines<2> {
     [(line(first as usize), 1.0 - part), (line(first as usize + 1), part)]
 }
 
+/// The two lines of the grid around the middle of a patch, of which those beyond its borders count nothing.
+fn zero_padded(index: usize, length: usize, side: usize) -> Lines<2> {
+    let place = (index as f32 + 0.5) * side as f32 / length as f32 - 0.5;
+    let (first, part) = (place.floor(), place - place.floor());
+    let line = |at: f32, weight: f32| {
+        let inside = at >= 0.0 && at < side as f32;
+        (at.clamp(0.0, side.saturating_sub(1) as f32) as usize, if inside { weight } else { 0.0 })
+    };
+    [line(first, 1.0 - part), line(first + 1.0, part)]
+}
+
 /// The four lines of the grid around the middle of a patch.
 fn cubic(index: usize, length: usize, side: usize) -> Lines<4> {
     let from_middle = (index as f32 + 0.5) / length as f32 * 2.0 - 1.0;
@@ -136,5 +164,22 @@ mod tests {
         assert_eq!(linear(0, 4, 2), [(0, 1.0), (1, 0.0)]);
         assert_eq!(linear(1, 4, 2), [(0, 0.75), (1, 0.25)]);
         assert_eq!(linear(3, 4, 2), [(1, 0.75), (1, 0.25)]);
+    }
+
+    #[test]
+    fn lines_beyond_the_grid_count_nothing_where_it_is_padded_with_zeros() {
+        // Middles at -0.25, 0.25, 0.75 and 1.25 of lines at 0 and 1.
+        assert_eq!(zero_padded(0, 4, 2), [(0, 0.0), (0, 0.75)]);
+        assert_eq!(zero_padded(1, 4, 2), [(0, 0.75), (1, 0.25)]);
+        assert_eq!(zero_padded(2, 4, 2), [(0, 0.25), (1, 0.75)]);
+        assert_eq!(zero_padded(3, 4, 2), [(1, 0.75), (1, 0.0)]);
+        let values = Values::from([("image_grid_thw".into(), array![[1_i64, 1, 4]].into_dyn().into())]);
+        let ids = zero_padded_bilinear_ids(&values, 1, 2).unwrap();
+        let ids: Vec<i64> = ids.i64("ids").unwrap().iter().copied().collect();
+        // One row between both lines; the first patch's column, then the second's.
+        assert_eq!(ids[..8], [0, 0, 2, 2, 0, 1, 2, 3]);
+        let weights = zero_padded_bilinear_weights(&values, 1, 2).unwrap();
+        let weights: Vec<f32> = weights.f32("weights").unwrap().iter().copied().collect();
+        assert_eq!(weights[..8], [0.0, 0.375, 0.0, 0.375, 0.375, 0.125, 0.375, 0.125]);
     }
 }

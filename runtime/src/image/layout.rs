@@ -23,6 +23,9 @@ pub enum Layout {
     /// The squares of all images of a text: `pixel_values` `[1, squares, 3, height, width]`, a `pixel_attention_mask`
     /// `[1, squares, height, width]`, and `rows` and `cols` `[1, batch]` of the squares of each image, 0 where it was not split.
     Split,
+    /// The tiles of all images of a text: `pixel_values` `[1, tiles, 3, height, width]`, a `pixel_attention_mask` `[1, tiles]` of booleans,
+    /// and `rows` and `cols` `[1, batch]` of the tiles of each image (Granite Docling).
+    PageTiles,
     /// The images of a text, padded to the largest: `pixel_values` `[1, images, 3, height, width]`, and a `pixel_attention_mask`
     /// `[1, images, height, width]`.
     PaddedList,
@@ -66,6 +69,7 @@ impl Layout {
             Self::Grids => grids(items),
             Self::NaFlex => naflex(items),
             Self::Split => split(items),
+            Self::PageTiles => page_tiles(items),
             Self::PaddedList => padded_list(items),
             Self::List => {
                 let pixels = images(items)?.insert_axis(Axis(0));
@@ -145,18 +149,37 @@ fn grids(items: Vec<Item<'_>>) -> Result<Values> {
     Ok(values([("pixel_values", pixels.into_dyn().into()), ("grids", grids.into_dyn().into())]))
 }
 
+/// Rows and columns of what each image was split into, at least so many.
+fn rows_and_cols(items: &[Item<'_>], least: usize) -> [(&'static str, Value); 2] {
+    let side = |name, of: fn(&Item<'_>) -> usize| {
+        let sides: Array1<i64> = items.iter().map(|item| of(item).max(least) as i64).collect();
+        (name, sides.insert_axis(Axis(0)).into_dyn().into())
+    };
+    [side("rows", |item| item.split.0), side("cols", |item| item.split.1)]
+}
+
 fn split(items: Vec<Item<'_>>) -> Result<Values> {
-    let (rows, cols): (Vec<i64>, Vec<i64>) =
-        items.iter().map(|item| (item.split.0 as i64, item.split.1 as i64)).unzip();
+    let mut all = values(rows_and_cols(&items, 0));
     let pixels = images(items)?;
     let (squares, _, height, width) = pixels.dim();
     let mask = Array4::<i64>::ones((1, squares, height, width));
-    Ok(values([
+    all.extend(values([
         ("pixel_values", pixels.insert_axis(Axis(0)).into_dyn().into()),
         ("pixel_attention_mask", mask.into_dyn().into()),
-        ("rows", Array1::from_vec(rows).insert_axis(Axis(0)).into_dyn().into()),
-        ("cols", Array1::from_vec(cols).insert_axis(Axis(0)).into_dyn().into()),
-    ]))
+    ]));
+    Ok(all)
+}
+
+fn page_tiles(items: Vec<Item<'_>>) -> Result<Values> {
+    // An image that no step cut is one tile.
+    let mut all = values(rows_and_cols(&items, 1));
+    let pixels = images(items)?;
+    let mask = Array2::from_elem((1, pixels.len_of(Axis(0))), true);
+    all.extend(values([
+        ("pixel_values", pixels.insert_axis(Axis(0)).into_dyn().into()),
+        ("pixel_attention_mask", mask.into_dyn().into()),
+    ]));
+    Ok(all)
 }
 
 fn padded_list(items: Vec<Item<'_>>) -> Result<Values> {

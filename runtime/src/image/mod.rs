@@ -34,6 +34,7 @@ mod merge_sizes;
 mod mrope;
 mod naflex_squares;
 mod native_sizes;
+mod nearest_grid;
 mod nested_squares;
 mod newline_rows;
 mod normalize;
@@ -53,6 +54,7 @@ mod settings;
 mod size;
 mod step;
 mod text_size;
+mod tile_routes;
 mod tiles;
 mod trimaps;
 mod video_coords;
@@ -64,7 +66,10 @@ pub use anyres::{
     AnyRes, image_segments, image_token_indices, map_places, marked_image_indices, tile_numbers,
 };
 pub use canvas_positions::CanvasPositions;
-pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
+pub use centred_positions::{
+    bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights, zero_padded_bilinear_ids,
+    zero_padded_bilinear_weights,
+};
 pub use codes::code_tokens;
 pub use fit_tiles::FitTiles;
 pub use fourier_features::FourierFeatures;
@@ -109,7 +114,8 @@ pub use rope2d::{AngleFunction, rope2d_table};
 pub use size::{Pixels, Size};
 pub use step::{SmallImages, Step};
 pub use text_size::{LimitedSide, TextSize};
-pub use tiles::Canvas;
+pub use tile_routes::{tile_route_rows, tile_rows, tile_shares};
+pub use tiles::{Canvas, DensePages};
 pub use video_coords::{video_cosines, video_sines};
 #[cfg(feature = "video")]
 pub use video_patches::{FrameSampling, VideoPatches, VideoProcessor};

@@ -65,6 +65,14 @@ pub(super) fn channels_last(patches: &Patches) -> Patches {
     Patches { values, rows: patches.rows, columns: patches.columns }
 }
 
+/// Patches whose values stand so many times one after the other.
+pub(super) fn repeated(patches: &Patches, times: usize) -> Patches {
+    let (count, width) = patches.values.dim();
+    let values =
+        Array2::from_shape_fn((count, width * times), |(patch, at)| patches.values[(patch, at % width)]);
+    Patches { values, rows: patches.rows, columns: patches.columns }
+}
+
 /// Frames of one size `[3, height, width]` in patches of this edge of all of them, square after square of `merge` by `merge`
 /// patches; values are those of a channel, frame by frame (`Qwen2VLImageProcessor.patchify`).
 pub(super) fn patchified_frames(images: &[&Array3<f32>], edge: usize, merge: usize) -> Result<Patches> {
@@ -221,6 +229,8 @@ mod tests {
         assert!(patchified_by_squares(&image, 2, 2, 1).is_err());
         let patches = channels_last(&patchified_by_squares(&image, 2, 1, 1).unwrap());
         assert_eq!(patches.values.row(1).to_vec()[..6], [2.0, 102.0, 202.0, 3.0, 103.0, 203.0]);
+        let frames = repeated(&patchified_by_squares(&image, 1, 1, 1).unwrap(), 2);
+        assert_eq!(frames.values.row(4).to_vec(), [10.0, 110.0, 210.0, 10.0, 110.0, 210.0]);
     }
 
     #[test]

@@ -26,8 +26,8 @@ use steps::{
 };
 use text_lines::{bgr_line, layout, layout_defaults, line_defaults, page, page_defaults, rgb_line};
 use vision_language::{
-    aria, cosmos3_edge, deepseek_vl_hybrid, fuyu, gemma4, high_res, hunyuan_vl, idefics2, llama4, mllama,
-    pix2struct, with_high_res,
+    aria, cosmos3_edge, deepseek_vl_hybrid, fuyu, gemma4, granite_docling, high_res, hunyuan_vl, idefics2,
+    llama4, mllama, muse_glimmer, pix2struct, with_high_res,
 };
 
 use super::settings::Settings;
@@ -227,6 +227,17 @@ pub(super) const CLASSES: &[Class] = &[
     class("HunYuanVL", Layout::Packed, false, hunyuan_vl, || {
         let size = json!({"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048});
         with(base(&size, 3, OPENAI), json!({"patch_size": 16, "temporal_patch_size": 1, "merge_size": 2}))
+    }),
+    class("GraniteDocling", Layout::PageTiles, true, granite_docling, || {
+        let tiles =
+            json!({"crop_to_patches": true, "min_patches": 1, "max_patches": 32, "fine_route": false});
+        let dense = json!({"dense_max_patches": 0, "dense_max_scale": 0.0, "dense_min_aspect": 0.0, "dense_max_aspect": 0.0});
+        with(with(exact(512, 3, OPENAI), tiles), dense)
+    }),
+    class("MuseGlimmer", Layout::Packed, false, muse_glimmer, || {
+        let patches =
+            json!({"patch_size": 14, "temporal_patch_size": 2, "merge_size": 2, "max_image_tokens": 4096});
+        with(base(&json!({"shortest_edge": 1, "longest_edge": 1 << 20}), 1, HALF), patches)
     }),
     class("Fuyu", Layout::Patches, true, fuyu, || {
         let size = base(&json!({"height": 1080, "width": 1920}), 2, HALF);

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use self::values::{edge, exact, numbers_of_pixels, pixels_as_size, unsupported};
 use super::processors::{Class, with};
-use super::{Filter, Layout, Pixels, Size, Step};
+use super::{DensePages, Filter, Layout, Pixels, Size, Step};
 use crate::hub::Checkpoint;
 use crate::{Error, Result};
 
@@ -65,7 +65,11 @@ pub(super) struct Settings {
     pub(super) max_image_width: usize,
     pub(super) max_image_tiles: usize,
     pub(super) max_soft_tokens: usize,
+    pub(super) max_image_tokens: usize,
     pub(super) pooling_kernel_size: usize,
+    pub(super) fine_route: bool,
+    /// `dense_max_patches`, `dense_max_scale`, `dense_min_aspect` and `dense_max_aspect`.
+    pub(super) dense_pages: DensePages,
 }
 
 /// The file as it is written, over the defaults.
@@ -146,7 +150,19 @@ struct Written {
     #[serde(default)]
     max_soft_tokens: usize,
     #[serde(default)]
+    max_image_tokens: usize,
+    #[serde(default)]
     pooling_kernel_size: usize,
+    #[serde(default)]
+    fine_route: bool,
+    #[serde(default)]
+    dense_max_patches: usize,
+    #[serde(default)]
+    dense_max_scale: f64,
+    #[serde(default)]
+    dense_min_aspect: f64,
+    #[serde(default)]
+    dense_max_aspect: f64,
 }
 
 /// One number for all channels, or one for each.
@@ -292,6 +308,10 @@ impl Settings {
         {
             return Err(format!("`max_patches`: is {most}, but must be from {fewest} to {MOST_PATCHES}"));
         }
+        if written.dense_max_patches > MOST_PATCHES {
+            let most = written.dense_max_patches;
+            return Err(format!("`dense_max_patches`: is {most}, but must be at most {MOST_PATCHES}"));
+        }
         Ok(Self {
             resize: written.do_resize.then_some(size),
             size,
@@ -340,7 +360,15 @@ impl Settings {
             max_image_width: written.max_image_width,
             max_image_tiles: written.max_image_tiles,
             max_soft_tokens: written.max_soft_tokens,
+            max_image_tokens: written.max_image_tokens,
             pooling_kernel_size: written.pooling_kernel_size,
+            fine_route: written.fine_route,
+            dense_pages: DensePages {
+                most: written.dense_max_patches,
+                most_scale: written.dense_max_scale,
+                least_aspect: written.dense_min_aspect,
+                most_aspect: written.dense_max_aspect,
+            },
         })
     }
 }

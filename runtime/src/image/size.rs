@@ -2,6 +2,8 @@
 
 use serde_json::Value as Json;
 
+use super::nearest_grid::nearest_grid;
+
 /// Height and width in pixels.
 pub type Pixels = (usize, usize);
 
@@ -101,6 +103,13 @@ pub enum Size {
         /// `patch_size` times `pooling_kernel_size`.
         square: usize,
         /// `max_soft_tokens`: the most squares.
+        most: usize,
+    },
+    /// The grid of squares nearest to the image's form that has no more of them (`smart_resize` of `MuseGlimmerImageProcessor`).
+    NearestGrid {
+        /// `patch_size` times `merge_size`.
+        square: usize,
+        /// `max_image_tokens`: the most squares.
         most: usize,
     },
     /// The size that the image has.
@@ -257,6 +266,10 @@ impl Size {
                     counts => counts,
                 };
                 (rows * square, columns * square)
+            }
+            Self::NearestGrid { square, most } => {
+                let (rows, columns) = nearest_grid((height, width), square, most);
+                (rows.saturating_mul(square), columns.saturating_mul(square))
             }
             Self::Own => (height, width),
             Self::Multiples { size, multiple, keep_aspect_ratio } => {

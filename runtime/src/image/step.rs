@@ -14,7 +14,7 @@ use super::normalize::{
     center_crop, centred_on, grey, normalized, normalized_bf16, padded, padded_below, padded_size,
     padded_to_multiple, rescaled, standardized, symmetric_to_multiple,
 };
-use super::patches::{channels_last, fitted, numbered, patchified, patchified_by_squares};
+use super::patches::{channels_last, fitted, numbered, patchified, patchified_by_squares, repeated};
 use super::resize::resize;
 use super::tiles::{any_res_tiles, crops, quarters, squares};
 use super::{Canvas, Filter, Interpolated, Interpolation, Pixels, Size, TextSize};
@@ -176,6 +176,8 @@ pub enum Step {
     /// Patches whose values are those of a channel, as `patchified_by_squares` gives them, with all channels of a pixel together
     /// (`Cosmos3EdgeImageProcessor`).
     ChannelsLast,
+    /// The values of each patch as those of so many frames that are alike, frame after frame (`MuseGlimmerImageProcessor.patchify`).
+    RepeatFrames(usize),
     /// The patches of an image, each behind its row and column, counted from 1, and zeros up to `most`
     /// (`Pix2StructImageProcessor`).
     PatchifyNumbered {
@@ -305,6 +307,10 @@ impl Step {
             }
             Self::ChannelsLast => match part {
                 Part::Patches(patches) => Part::Patches(channels_last(&patches)),
+                part => part,
+            },
+            Self::RepeatFrames(frames) => match part {
+                Part::Patches(patches) => Part::Patches(repeated(&patches, *frames)),
                 part => part,
             },
             Self::ResizeAntialiased(size) => Part::Numbers(resize_antialiased(&part.numbers()?, *size)),

@@ -57,6 +57,10 @@ fn wanted(case: &str) -> Values {
             let values = view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect();
             return ArrayD::from_shape_vec(shape, values).unwrap().into();
         }
+        if view.dtype() == safetensors::Dtype::BOOL {
+            let values: Vec<bool> = view.data().iter().map(|byte| *byte != 0).collect();
+            return ArrayD::from_shape_vec(shape, values).unwrap().into();
+        }
         let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
         ArrayD::from_shape_vec(shape, values).unwrap().into()
     };
@@ -145,7 +149,7 @@ fn defaults_are_the_references() {
         }
     }
     // The reference has none of these on Pillow.
-    let mut others = vec!["DINOv3ViT", "Cohere2Vision", "Vivit", "Llama4"];
+    let mut others = vec!["DINOv3ViT", "Cohere2Vision", "Vivit", "Llama4", "MuseGlimmer"];
     others.extend([
         "PPOCRV5ServerDet",
         "PPOCRV5ServerRec",

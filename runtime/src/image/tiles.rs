@@ -1,6 +1,7 @@
 //! Large images in tiles: the size that fits best, and the parts of it.
 //!
-//! Reference: `LlavaNextImageProcessor`, `select_best_resolution`; `GotOcr2ImageProcessor`, `crop_image_to_patches`.
+//! Reference: `LlavaNextImageProcessor`, `select_best_resolution`; `GotOcr2ImageProcessor`, `crop_image_to_patches`;
+//! `GraniteDoclingImageProcessor`, `get_tile_budget`.
 
 use image::RgbImage;
 use image::imageops::crop_imm;
@@ -76,7 +77,7 @@ pub(super) fn quarters(image: &RgbImage) -> Vec<RgbImage> {
 }
 
 /// How many tiles an image fills, rows and columns (`get_optimal_tiled_canvas`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Canvas {
     /// Of the shapes from the fewest tiles to the most the one whose shape is nearest to the image's (`GotOcr2ImageProcessor`).
     NearestRatio,
@@ -86,16 +87,59 @@ pub enum Canvas {
     /// The fewest whose parts of the image, made to fit, keep nine tenths of its area (`Ovis2ImageProcessor`); the whole image
     /// stands before several.
     CoveringArea,
+    /// As [`Canvas::NearestRatio`], of no more than 16 rows and columns, and of more tiles where a page asks for them
+    /// (`GraniteDoclingImageProcessor`).
+    Pages(DensePages),
+}
+
+/// Pages that have more tiles than others (`get_tile_budget` of `GraniteDoclingImageProcessor`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DensePages {
+    /// `dense_max_patches`: the most tiles that they have; 0 where there are none.
+    pub most: usize,
+    /// `dense_max_scale`: in as many tiles as others have, they would shrink below this share of their width; 0 for any.
+    pub most_scale: f64,
+    /// `dense_min_aspect`: their width is more than this times their height; 0 for any.
+    pub least_aspect: f64,
+    /// `dense_max_aspect`: and no more than this times it; 0 for any.
+    pub most_aspect: f64,
+}
+
+impl DensePages {
+    /// The most rows and columns of a page: there are no tokens that stand for others.
+    const MOST_SIDE: usize = 16;
+
+    /// The most tiles of a page of this size.
+    fn budget(self, (height, width): Pixels, tile: Pixels, limits: (usize, usize)) -> usize {
+        let aspect = width as f64 / height as f64;
+        let asked = self.most > 0 && (self.most_scale > 0.0 || self.least_aspect > 0.0);
+        let formed = (self.least_aspect <= 0.0 || aspect > self.least_aspect)
+            && (self.most_aspect <= 0.0 || aspect <= self.most_aspect);
+        let shrunk = || {
+            let (_, columns) = canvas((height, width), tile, limits, Self::MOST_SIDE);
+            self.most_scale <= 0.0 || ((columns * tile.1) as f64 / width as f64) < self.most_scale
+        };
+        if asked && formed && shrunk() { self.most } else { limits.1 }
+    }
 }
 
 impl Canvas {
     /// Rows and columns of tiles of this size, from the fewest to the most of them.
     pub(super) fn of(self, image: &RgbImage, tile: Pixels, limits: (usize, usize)) -> (usize, usize) {
         match self {
-            Self::NearestRatio => canvas(pixels(image), tile, limits),
+            Self::NearestRatio => canvas(pixels(image), tile, limits, usize::MAX),
             Self::LeastScaling => least_scaled(pixels(image), tile.0, limits.1),
             Self::CoveringArea => covering(pixels(image), tile.0, limits.1),
+            Self::Pages(dense) => {
+                let most = dense.budget(pixels(image), tile, limits);
+                canvas(pixels(image), tile, (limits.0, most), DensePages::MOST_SIDE)
+            }
         }
+    }
+
+    /// The most tiles of an image.
+    pub(super) fn most(self, limits: (usize, usize)) -> usize {
+        if let Self::Pages(dense) = self { limits.1.max(dense.most) } else { limits.1 }
     }
 }
 
@@ -180,10 +224,16 @@ pub(super) fn squares(
     Ok((tiles, (height / edge, width / edge)))
 }
 
-/// Rows and columns of the tiles, from the fewest to the most, whose shape is nearest to an image's and, of equals, the
-/// larger ones as long as these are not twice as large as the image.
-fn canvas((height, width): Pixels, tile: Pixels, (fewest, most): (usize, usize)) -> (usize, usize) {
-    let shapes = (1..=most).flat_map(|columns| (1..=most / columns).map(move |rows| (rows, columns)));
+/// Rows and columns of the tiles, from the fewest to the most and no more of either than `side`, whose shape is nearest to an image's
+/// and, of equals, the larger ones as long as these are not twice as large as the image.
+fn canvas(
+    (height, width): Pixels,
+    tile: Pixels,
+    (fewest, most): (usize, usize),
+    side: usize,
+) -> (usize, usize) {
+    let shapes = (1..=most.min(side))
+        .flat_map(|columns| (1..=(most / columns).min(side)).map(move |rows| (rows, columns)));
     let mut shapes: Vec<_> = shapes.filter(|(rows, columns)| rows * columns >= fewest).collect();
     shapes.sort_by_key(|(rows, columns)| rows * columns);
     let ratio = width as f64 / height as f64;
@@ -252,12 +302,29 @@ mod tests {
 
     #[test]
     fn tiles_are_shaped_as_the_image_is() {
-        let tile = (448, 448);
-        assert_eq!(canvas((480, 640), tile, (1, 12)), (3, 4));
-        assert_eq!(canvas((100, 100), tile, (1, 12)), (1, 1));
-        assert_eq!(canvas((2000, 2000), tile, (1, 12)), (3, 3));
-        assert_eq!(canvas((100, 900), tile, (1, 4)), (1, 4));
-        assert_eq!(canvas((900, 300), tile, (2, 6)), (3, 1));
+        let canvas = |size, limits| canvas(size, (448, 448), limits, usize::MAX);
+        assert_eq!(canvas((480, 640), (1, 12)), (3, 4));
+        assert_eq!(canvas((100, 100), (1, 12)), (1, 1));
+        assert_eq!(canvas((2000, 2000), (1, 12)), (3, 3));
+        assert_eq!(canvas((100, 900), (1, 4)), (1, 4));
+        assert_eq!(canvas((900, 300), (2, 6)), (3, 1));
+    }
+
+    #[test]
+    fn wide_pages_have_more_tiles() {
+        let of =
+            |height, width, dense| Canvas::Pages(dense).of(&RgbImage::new(width, height), (10, 10), (1, 4));
+        let none = DensePages { most: 0, most_scale: 0.9, least_aspect: 1.0, most_aspect: 0.0 };
+        assert_eq!(of(40, 60, none), (2, 2));
+        // Two columns of 10 pixels for 60; the form of six tiles is the page's own.
+        let dense = DensePages { most: 6, ..none };
+        assert_eq!(of(40, 60, dense), (2, 3));
+        assert_eq!(of(40, 60, DensePages { most_scale: 0.3, ..dense }), (2, 2));
+        assert_eq!(of(40, 60, DensePages { least_aspect: 1.5, ..dense }), (2, 2));
+        assert_eq!(of(40, 60, DensePages { most_aspect: 1.4, ..dense }), (2, 2));
+        assert_eq!(Canvas::Pages(dense).most((1, 4)), 6);
+        // No more than 16 in a row.
+        assert_eq!(of(1, 40, DensePages { most: 32, most_scale: 0.0, ..dense }), (1, 16));
     }
 
     #[test]

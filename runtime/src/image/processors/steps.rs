@@ -246,6 +246,7 @@ pub(super) fn llava_next(settings: &Settings) -> Steps {
         | Size::Limits { .. }
         | Size::AtMost(_)
         | Size::SoftTokens { .. }
+        | Size::NearestGrid { .. }
         | Size::MostPatches { .. } => {
             return Err("`size`: is missing".to_owned());
         }

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::steps::{glm4v, janus, numbers, qwen2_vl, resize, single};
 use super::{Steps, with};
 use crate::image::settings::Settings;
-use crate::image::{Filter, FitTiles, Size, Step};
+use crate::image::{Canvas, Filter, FitTiles, Size, Step};
 
 /// The most pixels that patches are made of (32,768 patches of 16 x 16): what is resized, normalised and cut within two seconds.
 const MOST_PIXELS: usize = 1 << 23;
@@ -168,6 +168,48 @@ pub(super) fn hunyuan_vl(settings: &Settings) -> Steps {
             _ => {}
         }
     }
+    Ok(steps)
+}
+
+/// Tiles of a grid nearest to the page's form, and the whole page behind several.
+pub(super) fn granite_docling(settings: &Settings) -> Steps {
+    let Settings { resample, dense_pages, .. } = *settings;
+    if settings.fine_route {
+        return Err(
+            "`fine_route`: true is not supported; set it to false, or give `tile_fine_mask` to the model"
+                .to_owned(),
+        );
+    }
+    let Size::Exact(size) = settings.size else {
+        return Err("`size`: must have height and width".to_owned());
+    };
+    let mut steps = vec![match settings.crop_to_patches.filter(|(_, most)| *most > 1) {
+        Some(limits) => Step::CropToPatches { size, limits, canvas: Canvas::Pages(dense_pages), resample },
+        None => resize(settings, Size::Exact(size)),
+    }];
+    steps.extend(numbers(settings));
+    Ok(steps)
+}
+
+/// The grid of squares nearest to the image's form, its patches row after row, and of each as many frames as make one, which are alike.
+pub(super) fn muse_glimmer(settings: &Settings) -> Steps {
+    let Settings { patch_size, merge_size, temporal_patch_size: frames, max_image_tokens: most, .. } =
+        *settings;
+    if [patch_size, merge_size, frames, most].contains(&0) {
+        return Err(
+            "`patch_size`, `merge_size`, `temporal_patch_size` and `max_image_tokens`: must be at least 1"
+                .to_owned(),
+        );
+    }
+    if patch_size.saturating_mul(merge_size) > 1024 || frames > 64 {
+        return Err("`patch_size` and `merge_size`: must be at most 1024 together, `temporal_patch_size` 64"
+            .to_owned());
+    }
+    let size = Size::NearestGrid { square: patch_size * merge_size, most };
+    let mut steps: Vec<_> = settings.resize.map(|_| resize(settings, size)).into_iter().collect();
+    steps.extend(numbers(settings));
+    steps.push(Step::PatchifySquares { patch_size, merge_size: 1, frames: 1 });
+    steps.push(Step::RepeatFrames(frames));
     Ok(steps)
 }
 

@@ -47,7 +47,9 @@ impl Step {
             }
             Self::ResizeText { size, .. } => Some(area(size.of(part))),
             Self::FitTiles(tiles) => Some(area(tiles.size).saturating_mul(tiles.most + 1)),
-            Self::CropToPatches { size, limits, .. } => Some(area(*size).saturating_mul(limits.1.max(1))),
+            Self::CropToPatches { size, limits, canvas, .. } => {
+                Some(area(*size).saturating_mul(canvas.most(*limits).max(1)))
+            }
             Self::SplitImage { edge, .. } => {
                 Some(area(whole_squares(part, *edge)).saturating_add(edge * edge))
             }

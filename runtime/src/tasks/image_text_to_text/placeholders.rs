@@ -264,10 +264,15 @@ impl Files<'_> {
     fn qwen2_vl(&self, token: &str) -> Read {
         let feature = self.special("image_token")?.unwrap_or_else(|| token.to_owned());
         let feature = self.known("image_token", feature)?;
+        let count = self.squares()?;
+        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+    }
+
+    /// One feature for each square of patches, by the image processor's `merge_size`.
+    pub(super) fn squares(&self) -> Result<Count> {
         let image = self.checkpoint.json("preprocessor_config.json")?.unwrap_or_default();
         let nested = number(&self.written["image_processor"]["merge_size"]);
-        let count = Count::Squares(nested.or(number(&image["merge_size"])).unwrap_or(2));
-        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+        Ok(Count::Squares(nested.or(number(&image["merge_size"])).unwrap_or(2)))
     }
 
     fn paligemma(&self) -> Result<Placeholders> {

@@ -23,6 +23,8 @@ impl Files<'_> {
             "Gemma4Processor" => self.gemma4(),
             "MllamaProcessor" => self.mllama(),
             "IdeficsProcessor" => self.idefics(),
+            "MuseGlimmerProcessor" => self.muse_glimmer(),
+            "GraniteDoclingProcessor" => self.granite_docling(),
             _ => return None,
         })
     }
@@ -186,6 +188,22 @@ impl Files<'_> {
     /// A token that the tokenizer's settings name, or this one.
     fn named(&self, key: &str, default: &str) -> Result<String> {
         self.known(key, self.special(key)?.unwrap_or_else(|| default.to_owned()))
+    }
+
+    fn muse_glimmer(&self) -> Result<Placeholders> {
+        let [feature, begin, end] = ["<|patch|>", "<|image_start|>", "<|image_end|>"]
+            .map(|token| self.known("image_token", token.to_owned()));
+        let (token, around, count) = (feature?, [begin?, end?], self.squares()?);
+        let replacement = Replacement::Features { feature: token.clone(), around, count };
+        Ok(Placeholders { token, replacement, form: Form::InPlace, settings: None })
+    }
+
+    fn granite_docling(&self) -> Result<Placeholders> {
+        let token = self.named("image_token", "<image>")?;
+        let each = number(&self.written["image_seq_len"]).unwrap_or(64);
+        let [around, whole] = ["<fake_token_around_image>", "<global-img>"].map(str::to_owned);
+        let replacement = Replacement::PageTiles { feature: token.clone(), each, around, whole };
+        Ok(Placeholders { token, replacement, form: Form::InPlace, settings: None })
     }
 
     /// As many features for each image, between two texts.

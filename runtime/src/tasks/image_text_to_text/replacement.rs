@@ -1,7 +1,7 @@
 //! What stands for an image in the text that a model reads: its features' tokens, and those around them and its parts.
 //!
 //! Reference: `replace_image_token` of `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`, `InternVLProcessor`,
-//! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`, `PixtralProcessor`.
+//! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`, `GraniteDoclingProcessor`, `PixtralProcessor`.
 
 use crate::config::Ratio;
 use crate::image::{AnyRes, ImageProcessor};
@@ -30,6 +30,8 @@ pub(super) enum Replacement {
     Rows { feature: String, line_end: String },
     /// Rows and columns of squares of so many features, and the whole image (`Idefics3Processor`).
     Squares { feature: String, each: usize, around: String, whole: String },
+    /// Rows and columns of tiles of so many features, and the whole image where there are several (`GraniteDoclingProcessor`).
+    PageTiles { feature: String, each: usize, around: String, whole: String },
 }
 
 /// How many features an image has.
@@ -110,18 +112,35 @@ impl Replacement {
             }
             Self::Squares { feature, each, around, whole } => {
                 let features = feature.repeat(*each);
-                let [rows, columns] = ["rows", "cols"].map(|name| number(processed, name, image));
-                let (rows, columns) = (rows?, columns?);
-                let square = |row, column| format!("{around}<row_{row}_col_{column}>{features}");
-                let line = |row| (1..=columns).map(|column| square(row, column)).collect::<String>() + "\n";
-                let mut text: String = (1..=rows).map(line).collect();
-                if rows > 0 {
+                let (mut text, count) = numbered_squares(processed, image, around, &features)?;
+                if count > 0 {
                     text.push('\n');
                 }
                 text + &format!("{around}{whole}{features}{around}")
             }
+            Self::PageTiles { feature, each, around, whole } => {
+                let features = feature.repeat(*each);
+                let (text, count) = numbered_squares(processed, image, around, &features)?;
+                let page =
+                    if count > 1 { format!("\n{around}{whole}{features}{around}") } else { String::new() };
+                text + &page
+            }
         })
     }
+}
+
+/// Rows of squares of one image on a line each, each square with its row and column; and how many there are.
+fn numbered_squares(
+    processed: &Values,
+    image: usize,
+    around: &str,
+    features: &str,
+) -> Result<(String, usize)> {
+    let [rows, columns] = ["rows", "cols"].map(|name| number(processed, name, image));
+    let (rows, columns) = (rows?, columns?);
+    let square = |row, column| format!("{around}<row_{row}_col_{column}>{features}");
+    let line = |row| (1..=columns).map(|column| square(row, column)).collect::<String>() + "\n";
+    Ok(((1..=rows).map(line).collect(), rows * columns))
 }
 
 impl Count {
@@ -245,6 +264,15 @@ mod tests {
         let text = second(&squares, &[("rows", [0, 2]), ("cols", [0, 1])]);
         assert_eq!(text, "|<row_1_col_1>x\n|<row_2_col_1>x\n\n|<G>x|");
         assert_eq!(second(&squares, &[("rows", [2, 0]), ("cols", [2, 0])]), "|<G>x|");
+    }
+
+    #[test]
+    fn a_page_of_one_tile_is_not_shown_again() {
+        let [feature, around, whole] = named(["x", "|", "<G>"]);
+        let tiles = Replacement::PageTiles { feature, each: 2, around, whole };
+        assert_eq!(second(&tiles, &[("rows", [2, 1]), ("cols", [2, 1])]), "|<row_1_col_1>xx\n");
+        let text = second(&tiles, &[("rows", [1, 1]), ("cols", [1, 2])]);
+        assert_eq!(text, "|<row_1_col_1>xx|<row_1_col_2>xx\n\n|<G>xx|");
     }
 
     #[test]

@@ -85,6 +85,7 @@ CLASSES = (
     "Gemma4ImageProcessor",
     "HunYuanVLImageProcessor",
     "Cosmos3EdgeImageProcessor",
+    "GraniteDoclingImageProcessor",
     "ChameleonImageProcessor",
     "DeepseekVLHybridImageProcessor",
     "FuyuImageProcessor",
@@ -182,7 +183,7 @@ class ProcessorCase:
         counted = ("num_crops", "num_soft_tokens_per_image", "num_tiles")
         tensors = {name: np.asarray(value) for name, value in out.items() if name not in counted}
         for name, value in tensors.items():
-            kind = {"f": np.float32, "u": np.float32, "i": np.int64}[value.dtype.kind]
+            kind = {"f": np.float32, "u": np.float32, "i": np.int64, "b": np.bool_}[value.dtype.kind]
             tensors[name] = value.astype(np.int64 if name == "attention_mask" else kind)
         written = {self.key: self.kind, **self.config} if self.key else dict(self.config)
         file, content = ("preprocessor_config.json", written)
@@ -239,6 +240,13 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     rows = {"patch_size": 4, "size": {"shortest_edge": 600, "longest_edge": 1400}}
     yield ProcessorCase("cosmos3-edge", "Cosmos3EdgeImageProcessor", rows, (*every, "tiny.png"))
     yield ProcessorCase("hunyuan-vl", "HunYuanVLImageProcessor", rows | {"resample": 1}, (*every, "tiny.png"))
+    pages = {"size": SQUARE, "max_patches": 6}
+    yield ProcessorCase("granite-docling", "GraniteDoclingImageProcessor", pages, (*every, "tiny.png"))
+    dense = {"size": SQUARE, "max_patches": 2, "dense_max_patches": 8, "dense_max_scale": 0.9}
+    between = {"dense_min_aspect": 0.5, "dense_max_aspect": 2.0}
+    yield ProcessorCase("granite-docling-dense", "GraniteDoclingImageProcessor", dense | between, (*every, "tiny.png"))
+    whole = {"size": SQUARE, "crop_to_patches": False}
+    yield ProcessorCase("granite-docling-whole", "GraniteDoclingImageProcessor", whole, TWO, True)
     two = {"size": {"height": 12, "width": 12}, "high_res_size": {"height": 31, "width": 31}, "min_size": 7}
     yield ProcessorCase("deepseek-vl-hybrid", "DeepseekVLHybridImageProcessor", two, every)
     yield ProcessorCase("chameleon", "ChameleonImageProcessor", CROP, every)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+import transformers
 from PIL import Image
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.image_processing_backends import PilBackend
+from transformers.image_processing_utils import BatchFeature
+from transformers.image_utils import PILImageResampling, SizeDict
 
 from weft_reference.tasks import Answer, Call
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.image_prompts import SHORT, plain
 from weft_reference.vision_tasks.llava import TOKEN, answers
-from weft_reference.vision_tasks.vision_language import POSITIONS, VISION, added, asked, still
+from weft_reference.vision_tasks.vision_language import IDEFICS3, POSITIONS, VISION, added, asked, still
 from weft_reference.wordpiece import vocabulary
 
 if TYPE_CHECKING:
@@ -67,6 +75,75 @@ def hunyuan_vl(family: Family) -> Iterator[VisionTaskCase]:
     image = HunYuanVLImageProcessorPil(patch_size=4, size={"shortest_edge": 500, "longest_edge": 1500})
     processor = HunYuanVLProcessor(image_processor=image, tokenizer=made, chat_template=made.chat_template)
     yield from asked(family, config, processor, around)
+
+
+def granite_docling(family: Family) -> Iterator[VisionTaskCase]:
+    """Rows and columns of tiles on lines of their own, and the whole page behind several."""
+    from transformers import GraniteDoclingImageProcessorPil, GraniteDoclingProcessor
+
+    made, text = added(TOKEN, IDEFICS3 | {"tile": "<row_1_col_1>", "second": "<row_2_col_1>"})
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
+    dense = {"max_patches": 2, "dense_max_patches": 6, "dense_max_scale": 0.9}
+    for name, settings in (("", {"max_patches": 4}), ("-dense", dense), ("-whole", {"crop_to_patches": False})):
+        image = GraniteDoclingImageProcessorPil(size={"height": 16, "width": 16}, **settings)
+        processor = GraniteDoclingProcessor(
+            image_processor=image, tokenizer=made, image_seq_len=4, chat_template=made.chat_template
+        )
+        yield from asked(family, config, processor, TOKEN, name)
+
+
+@lru_cache
+def smart_resize() -> Any:
+    """`smart_resize` of Muse Glimmer, whose file cannot be imported without `torchvision`."""
+    folder = Path(transformers.__file__).parent / "models" / "muse_glimmer"
+    tree = ast.parse((folder / "image_processing_muse_glimmer.py").read_text())
+    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    names: dict[str, Any] = {"itertools": itertools, "math": math}
+    exec(compile(tree, "muse_glimmer", "exec"), names)  # noqa: S102
+    return names["smart_resize"]
+
+
+class MuseGlimmerImageProcessorPil(PilBackend):
+    """Muse Glimmer's on Pillow: the reference's own choice of a size, and its order of values."""
+
+    resample = PILImageResampling.LANCZOS
+    image_mean = [0.5, 0.5, 0.5]
+    image_std = [0.5, 0.5, 0.5]
+    size = None
+    do_resize = do_rescale = do_normalize = do_convert_rgb = True
+    rescale_factor = 1 / 255
+    patch_size, temporal_patch_size, merge_size, max_image_tokens = 14, 2, 2, 4096
+
+    def _validate_preprocess_kwargs(self, **kwargs: Any) -> None:
+        super()._validate_preprocess_kwargs(**kwargs | {"do_resize": False})
+
+    def _preprocess(self, images: list[np.ndarray], resample: Any, return_tensors: Any, **_: Any) -> BatchFeature:
+        edge, patches, grids = self.patch_size, [], []
+        for image in images:
+            height, width = smart_resize()(*image.shape[-2:], edge * self.merge_size, self.max_image_tokens)
+            resized = self.resize(image, SizeDict(height=height, width=width), resample)
+            numbers = self.normalize(self.rescale(resized, self.rescale_factor), self.image_mean, self.image_std)
+            rows, columns = height // edge, width // edge
+            cut = numbers.reshape(3, rows, edge, columns, edge).transpose(1, 3, 0, 2, 4).reshape(rows * columns, -1)
+            patches.append(np.concatenate([cut] * self.temporal_patch_size, axis=1))
+            grids.append([1, rows, columns])
+        data = {"pixel_values": np.concatenate(patches), "image_grid_thw": np.array(grids)}
+        return BatchFeature(data, tensor_type=return_tensors)
+
+
+MuseGlimmerImageProcessorPil.__name__ = "MuseGlimmerImageProcessor"
+
+
+def muse_glimmer(family: Family) -> Iterator[VisionTaskCase]:
+    """Grids of squares nearest to an image's form, between two tokens of their own."""
+    from transformers import MuseGlimmerProcessor
+
+    tokens = {"image_token": "<|patch|>", "begin": "<|image_start|>", "end": "<|image_end|>", "video_token": "<|video|>"}
+    made, text = added("<|patch|>", tokens)
+    ids = {"image_token_id": "<|patch|>", "video_token_id": "<|video|>"}
+    config = family.config(text=text, **{name: made.convert_tokens_to_ids(token) for name, token in ids.items()})
+    image = MuseGlimmerImageProcessorPil(patch_size=4, max_image_tokens=14)
+    yield from asked(family, config, still(MuseGlimmerProcessor, image, made), "<|patch|>")
 
 
 def gemma4(config: Any) -> Iterator[VisionTaskCase]:

@@ -12,10 +12,12 @@ from weft_reference.models.vision_language.compass import COMPASS
 from weft_reference.models.vision_language.delta import DELTAS
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
 from weft_reference.models.vision_language.fastvit import FASTVIT
+from weft_reference.models.vision_language.granite_docling import DOCLING
 from weft_reference.models.vision_language.hunyuan import HUNYUAN
 from weft_reference.models.vision_language.kimi import KIMI
 from weft_reference.models.vision_language.local_views import LOCAL_VIEWS
 from weft_reference.models.vision_language.merged import MERGED
+from weft_reference.models.vision_language.muse import MUSE
 from weft_reference.models.vision_language.native import NATIVE
 from weft_reference.models.vision_language.nested import NESTED
 from weft_reference.models.vision_language.packed import PACKED
@@ -283,6 +285,6 @@ TILED = (
 )
 
 FAMILIES = (
-    *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS),
-    *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
+    *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS + DOCLING),
+    *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + MUSE + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
 )
