@@ -43,6 +43,17 @@ impl Graph {
         self.add(&h, &bias)
     }
 
+    /// A linear layer without bias whose weight has a name of its own and lies the other way, `[in, out]`: `x · weight`.
+    ///
+    /// # Errors
+    /// As [`Graph::linear`].
+    pub fn linear_transposed_with(&mut self, weight: &str, x: &Tensor, out: usize) -> Result<Tensor> {
+        self.enter(&Scope::root().scope(weight).parent());
+        let width = self.width("Linear", x)?;
+        let weight = self.weight_transposed(weight, &[width, out])?;
+        self.matmul(x, &weight)
+    }
+
     /// A linear layer whose weights have names of their own, as tied ones do.
     ///
     /// # Errors

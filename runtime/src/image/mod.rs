@@ -24,6 +24,7 @@ mod grids;
 mod interpolate;
 mod interpolation;
 mod item;
+mod joined_frames;
 mod jpeg;
 mod keypoints;
 mod latent_grids;
@@ -81,6 +82,7 @@ pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{
     antialiased_shares, grid_interpolation_weights, interpolation_weights, patch_interpolation_weights,
 };
+pub use joined_frames::joined_frames;
 pub use keypoints::KeypointSelection;
 pub use latent_grids::{centred_position_ids, first_image_tokens};
 pub use layout::Layout;
@@ -88,8 +90,8 @@ pub use local_views::{blank_crop, local_view_rows};
 pub use mask::Mask;
 pub use merge_sizes::{middle_patches, sized_patch_frames, sized_patch_position_ids};
 pub use mrope::{
-    padding_positions, rope_deltas, rope_deltas_by_seconds, rope_deltas_of_marked, rope_index,
-    rope_index_by_seconds, rope_index_of_marked,
+    padding_positions, rope_deltas, rope_deltas_by_seconds, rope_deltas_of_joined, rope_deltas_of_marked,
+    rope_index, rope_index_by_seconds, rope_index_of_joined, rope_index_of_marked,
 };
 pub use naflex_squares::naflex_squares;
 pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};

@@ -1,6 +1,6 @@
 //! The three-axis positions of texts with images and videos in them (M-RoPE).
 //!
-//! Reference: `get_rope_index` of `Qwen2VLModel` and `Qwen2_5_VLModel`.
+//! Reference: `get_rope_index` of `Qwen2VLModel`, `Qwen2_5_VLModel` and `Ernie4_5_VLMoeModel`.
 
 use ndarray::{Array1, Array3};
 
@@ -15,7 +15,7 @@ use crate::{Error, Result, Value, Values};
 /// # Errors
 /// When one of them is missing, or there are other numbers of image tokens than of squares of patches.
 pub fn rope_index(values: &Values, token: usize, merge: usize) -> Result<Value> {
-    Ok(Value::I64(positions(values, token, merge, None, None)?.0.into_dyn()))
+    Counting::new(token, merge).index(values)
 }
 
 /// As [`rope_index`], but that times of a video are so many positions apart for each second (`Qwen2_5_VLModel`), of which
@@ -29,7 +29,7 @@ pub fn rope_index_by_seconds(
     merge: usize,
     per_second: usize,
 ) -> Result<Value> {
-    Ok(Value::I64(positions(values, token, merge, Some(per_second), None)?.0.into_dyn()))
+    Counting { per_second: Some(per_second), ..Counting::new(token, merge) }.index(values)
 }
 
 /// What is added to the number of tokens before it for the position of the next token of each sequence
@@ -38,8 +38,7 @@ pub fn rope_index_by_seconds(
 /// # Errors
 /// As [`rope_index`].
 pub fn rope_deltas(values: &Values, token: usize, merge: usize) -> Result<Value> {
-    let deltas = Array1::from_vec(positions(values, token, merge, None, None)?.1);
-    Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
+    Counting::new(token, merge).deltas(values)
 }
 
 /// As [`rope_deltas`], from what [`rope_index_by_seconds`] takes.
@@ -52,8 +51,7 @@ pub fn rope_deltas_by_seconds(
     merge: usize,
     per_second: usize,
 ) -> Result<Value> {
-    let deltas = Array1::from_vec(positions(values, token, merge, Some(per_second), None)?.1);
-    Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
+    Counting { per_second: Some(per_second), ..Counting::new(token, merge) }.deltas(values)
 }
 
 /// As [`rope_index`], but that an image without the token `start` before it counts its tokens as a text does
@@ -62,7 +60,7 @@ pub fn rope_deltas_by_seconds(
 /// # Errors
 /// As [`rope_index`], but for images that no text has.
 pub fn rope_index_of_marked(values: &Values, token: usize, merge: usize, start: usize) -> Result<Value> {
-    Ok(Value::I64(positions(values, token, merge, None, Some(start))?.0.into_dyn()))
+    Counting { start: Some(start), ..Counting::new(token, merge) }.index(values)
 }
 
 /// As [`rope_deltas`], of the positions of [`rope_index_of_marked`].
@@ -70,8 +68,23 @@ pub fn rope_index_of_marked(values: &Values, token: usize, merge: usize, start: 
 /// # Errors
 /// As [`rope_index_of_marked`].
 pub fn rope_deltas_of_marked(values: &Values, token: usize, merge: usize, start: usize) -> Result<Value> {
-    let deltas = Array1::from_vec(positions(values, token, merge, None, Some(start))?.1);
-    Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
+    Counting { start: Some(start), ..Counting::new(token, merge) }.deltas(values)
+}
+
+/// As [`rope_index`], but that so many frames of a video have a token together (`Ernie4_5_VLMoeModel`).
+///
+/// # Errors
+/// As [`rope_index`].
+pub fn rope_index_of_joined(values: &Values, token: usize, merge: usize, frames: usize) -> Result<Value> {
+    Counting { joined: frames.max(1), ..Counting::new(token, merge) }.index(values)
+}
+
+/// As [`rope_deltas`], of the positions of [`rope_index_of_joined`].
+///
+/// # Errors
+/// As [`rope_index`].
+pub fn rope_deltas_of_joined(values: &Values, token: usize, merge: usize, frames: usize) -> Result<Value> {
+    Counting { joined: frames.max(1), ..Counting::new(token, merge) }.deltas(values)
 }
 
 /// 1 for padding and 0 for tokens, by which positions of padding differ where the reference begins with ones
@@ -86,13 +99,36 @@ pub fn padding_positions(values: &Values) -> Result<Value> {
     Ok(Value::I64(Array3::from_shape_fn((1, batch, sequence), padding).into_dyn()))
 }
 
-fn positions(
-    values: &Values,
+/// How the tokens of images count.
+#[derive(Clone, Copy)]
+struct Counting {
     token: usize,
     merge: usize,
+    /// How many positions a second of a video is long.
     per_second: Option<usize>,
+    /// The token behind which alone images count by rows and columns.
     start: Option<usize>,
-) -> Result<(Array3<i64>, Vec<i64>)> {
+    /// How many frames of a video have a token together.
+    joined: usize,
+}
+
+impl Counting {
+    fn new(token: usize, merge: usize) -> Self {
+        Self { token, merge, per_second: None, start: None, joined: 1 }
+    }
+
+    fn index(self, values: &Values) -> Result<Value> {
+        Ok(Value::I64(positions(values, self)?.0.into_dyn()))
+    }
+
+    fn deltas(self, values: &Values) -> Result<Value> {
+        let deltas = Array1::from_vec(positions(values, self)?.1);
+        Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
+    }
+}
+
+fn positions(values: &Values, counting: Counting) -> Result<(Array3<i64>, Vec<i64>)> {
+    let Counting { token, merge, per_second, start, joined } = counting;
     let tensor = |name| two_axes(values, name);
     let (ids, seen) = (tensor("input_ids")?, tensor("attention_mask")?);
     let seconds: Vec<f32> = match values.get("second_per_grid_ts") {
@@ -122,7 +158,8 @@ fn positions(
             let (image, grid) = images.next().ok_or_else(|| mismatched("fewer"))?;
             let interval = interval(image);
             let (rows, columns) = (grid.rows / merge, grid.columns / merge);
-            for square in 0..grid.frames * rows * columns {
+            let times = if grid.frames > 1 { grid.frames / joined } else { grid.frames };
+            for square in 0..times * rows * columns {
                 let place = places.get(at).filter(|place| ids[**place] == token as i64);
                 let place = *place.ok_or_else(|| mismatched("larger"))?;
                 let (frame, within) = (square / (rows * columns), square % (rows * columns));
@@ -170,6 +207,20 @@ mod tests {
         let plain = array![[[0, 1, 2, 3, 4, 5]], [[0, 1, 2, 3, 4, 5]], [[0, 1, 2, 3, 4, 5]]];
         assert_eq!(counted, tensor(plain.into_dyn()));
         assert_eq!(rope_deltas_of_marked(&values, 9, 2, 5).unwrap(), tensor(array![[0]].into_dyn()));
+    }
+
+    #[test]
+    fn joined_frames_of_a_video_have_a_token_together() {
+        let tensor = |value: ndarray::ArrayD<i64>| Value::I64(value);
+        let values = Values::from([
+            ("input_ids".to_owned(), tensor(array![[9, 5, 9, 9, 9, 9, 6]].into_dyn())),
+            ("attention_mask".to_owned(), tensor(array![[1, 1, 1, 1, 1, 1, 1]].into_dyn())),
+            (GRIDS.to_owned(), tensor(array![[1, 2, 2], [4, 2, 4]].into_dyn())),
+        ]);
+        let rows = array![[[0, 1, 2, 2, 3, 3, 4]], [[0, 1, 2, 2, 2, 2, 4]], [[0, 1, 2, 3, 2, 3, 4]]];
+        assert_eq!(rope_index_of_joined(&values, 9, 2, 2).unwrap(), tensor(rows.into_dyn()));
+        assert_eq!(rope_deltas_of_joined(&values, 9, 2, 2).unwrap(), tensor(array![[-2]].into_dyn()));
+        assert!(rope_index(&values, 9, 2).is_err());
     }
 
     #[test]

@@ -176,6 +176,10 @@ pub(super) const CLASSES: &[Class] = &[
             edges.iter().flat_map(|height| edges.iter().map(|width| [*height, *width])).collect();
         with(exact(384, 3, OPENAI), json!({"do_pad": true, "image_grid_pinpoints": grid}))
     }),
+    class("Ernie4_5_VLMoe", Layout::Packed, false, qwen2_vl, || {
+        let size = json!({"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 6177});
+        with(base(&size, 3, OPENAI), json!({"patch_size": 14, "temporal_patch_size": 1, "merge_size": 2}))
+    }),
     class("Glm4v", Layout::Packed, false, glm4v, glm4v_defaults),
     class("Glm46V", Layout::Packed, false, glm4v, glm4v_defaults),
     class("Cosmos3Edge", Layout::Packed, false, cosmos3_edge, || {

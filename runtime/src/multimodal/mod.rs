@@ -6,6 +6,7 @@ mod cameras;
 mod frames;
 mod placeholders;
 mod time_rotary;
+mod token_types;
 
 use ndarray::{ArrayD, IxDyn};
 
@@ -14,6 +15,7 @@ pub use cameras::camera_token_indices;
 pub use frames::{chunk_rows, chunk_windows, unpadded_rows};
 pub use placeholders::{FeatureTokens, feature_token_indices};
 pub use time_rotary::TimeRotary;
+pub use token_types::token_types;
 
 use crate::Value;
 

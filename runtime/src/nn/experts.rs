@@ -17,7 +17,24 @@ pub fn experts(
     routing: &Routing,
     expert: &GatedMlp<'_>,
 ) -> Result<Tensor> {
+    experts_from(g, w, x, routing, expert, 0)
+}
+
+/// As [`experts`], of a list that holds those of several routers one after the other (`Ernie4_5_VLMoeMoeBlock` as checkpoints have
+/// it): they begin with the module of the number `first`.
+///
+/// # Errors
+/// As [`combine_experts`].
+pub fn experts_from(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    routing: &Routing,
+    expert: &GatedMlp<'_>,
+    first: usize,
+) -> Result<Tensor> {
     combine_experts(g, x, routing, |g, x, selected| {
+        let selected = SelectedExperts { first, ..selected.clone() };
         let gate = selected.layer(g, w, expert.gate, x, expert.width, expert.bias)?;
         let gate = g.activation(expert.act, &gate)?;
         let up = selected.layer(g, w, expert.up, x, expert.width, expert.bias)?;
@@ -143,6 +160,8 @@ pub struct SelectedExperts {
     indices: Tensor,
     /// How many experts there are.
     count: usize,
+    /// The number of the first one in a list of modules.
+    first: usize,
 }
 
 impl SelectedExperts {
@@ -173,7 +192,8 @@ impl SelectedExperts {
         out: usize,
         bias: bool,
     ) -> Result<Tensor> {
-        let layers: Vec<Scope> = (0..self.count).map(|index| w.index(index).scope(name)).collect();
+        let layers: Vec<Scope> =
+            (0..self.count).map(|index| w.index(self.first + index).scope(name)).collect();
         let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
         let weights = layers.iter().map(|w| g.weight(&w.name("weight"), &[out, width]));
         let weights = weights.collect::<Result<Vec<_>>>()?;
@@ -254,7 +274,7 @@ fn mix_experts(
     if weighted == Weighted::Inputs {
         flat = g.mul(&flat, &weights)?;
     }
-    let mut h = experts(g, &flat, &SelectedExperts { indices, count })?;
+    let mut h = experts(g, &flat, &SelectedExperts { indices, count, first: 0 })?;
     if weighted == Weighted::Outputs {
         h = g.mul(&h, &weights)?;
     }

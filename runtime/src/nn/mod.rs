@@ -128,7 +128,7 @@ pub use edge_padding::pad_edges;
 pub use embeddings::{add_embedding, bbox_embeddings};
 pub use experts::{
     BatchedExperts, SelectedExperts, add_shared_expert, combine_experts, combine_weighted_inputs, experts,
-    ungated_experts,
+    experts_from, ungated_experts,
 };
 pub use feature_encoder::{FeatureEncoder, ReceptiveField};
 pub use feed_forward::FeedForward;
@@ -157,7 +157,7 @@ pub use memory_encoder::{MemoryEncoder, downsample_antialiased};
 pub use metric_bins::{attract, log_binomial_softmax, sort_channels};
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use mlstm::Mlstm;
-pub use mrope::MropeSections;
+pub use mrope::{MropeOrder, MropeSections};
 pub use multi_head::MultiHead;
 pub use nearest_mask::{nearest_mask, valid_ratio};
 pub use norms::{

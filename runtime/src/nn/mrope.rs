@@ -9,19 +9,32 @@ use crate::graph::{Graph, Tensor};
 pub struct MropeSections {
     /// The pairs of each where `mrope_section` is not given.
     pub default: [usize; 3],
-    /// Whether pairs take turns, as long as height and width have pairs left; else they stand one after the other.
-    pub interleaved: bool,
+    /// In which order they stand.
+    pub order: MropeOrder,
+}
+
+/// In which order the pairs of a head rotate by time, height and width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MropeOrder {
+    /// Those of each stand together.
+    Sections,
+    /// They take turns, as long as height and width have pairs left.
+    Interleaved,
+    /// Height and width take turns, and time stands behind them; `mrope_section` counts the pairs in this order.
+    SpatialFirst,
 }
 
 impl MropeSections {
     /// `Qwen2VLRotaryEmbedding`.
-    pub const QWEN2_VL: Self = Self { default: [16, 24, 24], interleaved: false };
+    pub const QWEN2_VL: Self = Self { default: [16, 24, 24], order: MropeOrder::Sections };
     /// `Qwen3VLTextRotaryEmbedding`.
-    pub const QWEN3_VL: Self = Self { default: [24, 20, 20], interleaved: true };
+    pub const QWEN3_VL: Self = Self { default: [24, 20, 20], order: MropeOrder::Interleaved };
     /// `Qwen3_5TextRotaryEmbedding`.
-    pub const QWEN3_5: Self = Self { default: [11, 11, 10], interleaved: true };
+    pub const QWEN3_5: Self = Self { default: [11, 11, 10], order: MropeOrder::Interleaved };
     /// `Glm4vTextRotaryEmbedding`.
-    pub const GLM4V: Self = Self { default: [8, 12, 12], interleaved: false };
+    pub const GLM4V: Self = Self { default: [8, 12, 12], order: MropeOrder::Sections };
+    /// `Ernie4_5_VLMoeTextRotaryEmbedding`.
+    pub const ERNIE4_5_VL: Self = Self { default: [22, 22, 20], order: MropeOrder::SpatialFirst };
 }
 
 impl RopeParameters {
@@ -41,7 +54,7 @@ impl RopeParameters {
         self.check(head_size).map_err(|problem| g.error("RotaryEmbedding", problem))?;
         let rope = self.frequencies(head_size, max_position_embeddings, None);
         let counts = self.mrope_section.as_deref().unwrap_or(&sections.default);
-        let axes = mrope_axes(counts, rope.inverse.len(), sections.interleaved);
+        let axes = mrope_axes(counts, rope.inverse.len(), sections.order);
         let axes = axes.map_err(|problem| g.error("RotaryEmbedding", problem))?;
         Rotary::by_axes(g, position_ids, &rope.inverse, &axes, rope.attention_factor)
     }
@@ -96,18 +109,29 @@ impl RopeParameters {
 }
 
 /// The axis that each pair rotates by: time, height or width.
-fn mrope_axes(sections: &[usize], pairs: usize, interleaved: bool) -> Result<Vec<usize>, String> {
+fn mrope_axes(sections: &[usize], pairs: usize, order: MropeOrder) -> Result<Vec<usize>, String> {
     if sections.len() != 3 || sections.iter().sum::<usize>() != pairs {
         return Err(format!(
             "`mrope_section` {sections:?} is no split of {pairs} pairs among time, height and width"
         ));
     }
-    if interleaved {
-        let axis = |pair: usize| if pair < 3 * sections[pair % 3] { pair % 3 } else { 0 };
-        return Ok((0..pairs).map(axis).collect());
+    if order == MropeOrder::SpatialFirst && sections[0] != sections[1] {
+        return Err(format!("`mrope_section` {sections:?} has other numbers of pairs for height and width"));
     }
-    let section = |(axis, count): (usize, &usize)| std::iter::repeat_n(axis, *count);
-    Ok(sections.iter().enumerate().flat_map(section).collect())
+    Ok(match order {
+        MropeOrder::Sections => {
+            let section = |(axis, count): (usize, &usize)| std::iter::repeat_n(axis, *count);
+            sections.iter().enumerate().flat_map(section).collect()
+        }
+        MropeOrder::Interleaved => {
+            let axis = |pair: usize| if pair < 3 * sections[pair % 3] { pair % 3 } else { 0 };
+            (0..pairs).map(axis).collect()
+        }
+        MropeOrder::SpatialFirst => {
+            let axis = |pair: usize| if pair < 2 * sections[0] { 1 + pair % 2 } else { 0 };
+            (0..pairs).map(axis).collect()
+        }
+    })
 }
 
 #[cfg(test)]
@@ -116,9 +140,13 @@ mod tests {
 
     #[test]
     fn sections_stand_one_after_the_other_or_take_turns() {
-        assert_eq!(mrope_axes(&[1, 2, 2], 5, false), Ok(vec![0, 1, 1, 2, 2]));
-        assert_eq!(mrope_axes(&[4, 2, 2], 8, true), Ok(vec![0, 1, 2, 0, 1, 2, 0, 0]));
-        let error = mrope_axes(&[16, 24, 24], 4, false).unwrap_err();
+        let axes = |sections: &[usize; 3], order| mrope_axes(sections, sections.iter().sum(), order);
+        assert_eq!(axes(&[1, 2, 2], MropeOrder::Sections), Ok(vec![0, 1, 1, 2, 2]));
+        assert_eq!(axes(&[4, 2, 2], MropeOrder::Interleaved), Ok(vec![0, 1, 2, 0, 1, 2, 0, 0]));
+        assert_eq!(axes(&[2, 2, 3], MropeOrder::SpatialFirst), Ok(vec![1, 2, 1, 2, 0, 0, 0]));
+        let error = mrope_axes(&[16, 24, 24], 4, MropeOrder::Sections).unwrap_err();
         assert!(error.contains("[16, 24, 24] is no split of 4 pairs"), "{error}");
+        let error = axes(&[2, 1, 3], MropeOrder::SpatialFirst).unwrap_err();
+        assert!(error.contains("[2, 1, 3] has other numbers of pairs for height and width"), "{error}");
     }
 }

@@ -39,6 +39,16 @@ fn experts_are_summed_by_routing_weights() {
 }
 
 #[test]
+fn a_list_may_hold_the_experts_of_several_routers() {
+    let build = |g: &mut Graph| {
+        let (x, weights) = (x(g), g.constant(&[1, 2, 1], vec![1.0, 0.5])?);
+        experts_from(g, &g.scope("experts"), &x, &Routing { weights, top_k: 1 }, &EXPERT, 1)
+    };
+    // The second module is the only expert: 20, then half of -30.
+    expect(&WEIGHTS, build, &[1, 2, 2], &[20.0, 20.0, -15.0, -15.0]);
+}
+
+#[test]
 fn inputs_may_be_weighted_in_place_of_outputs() {
     let build = |g: &mut Graph| {
         let (x, routing) = (x(g), routing(g));

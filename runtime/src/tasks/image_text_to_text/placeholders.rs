@@ -64,6 +64,7 @@ impl Placeholders {
                 | "Qwen2_5OmniProcessor"
                 | "Qwen3OmniMoeProcessor",
             ) => files.qwen2_vl("<|image_pad|>"),
+            Some("Ernie4_5_VLMoeProcessor") => files.qwen2_vl("<|IMAGE_PLACEHOLDER|>"),
             Some("Glm4vProcessor" | "Glm46VProcessor") => files.qwen2_vl("<|image|>"),
             Some("GotOcr2Processor") => files.known("image_token", "<imgpad>".to_owned()).map(|feature| {
                 let count = Count::Fixed(256);

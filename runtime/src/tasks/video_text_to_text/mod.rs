@@ -1,6 +1,7 @@
 //! Texts about videos: prompts and chats with videos in them, and images, that a model continues.
 //!
-//! Reference: `AnyToAnyPipeline` on texts with videos; `Qwen2VLProcessor`, `Qwen3VLProcessor`.
+//! Reference: `AnyToAnyPipeline` on texts with videos; `Qwen2VLProcessor`, `Qwen3VLProcessor`,
+//! `Ernie4_5_VLMoeProcessor`.
 
 mod prompt;
 
@@ -54,7 +55,7 @@ impl<A: AnyModel> Pipeline<A> for VideoTextToText<A> {
         let images = ImageTextToText::from_model(model)?;
         let checkpoint = images.text.model.checkpoint();
         let videos = VideoProcessor::from_checkpoint(checkpoint)?;
-        let tokens = VideoTokens::read(checkpoint, &images.text.tokenizer)?;
+        let tokens = VideoTokens::read(checkpoint, &images.text.tokenizer, &videos)?;
         Ok(Self { images, videos, tokens })
     }
 }

@@ -13,7 +13,8 @@ pub(super) struct VideoTokens {
     /// That of a video in texts. The graph takes the patches of videos in the places of the image token, as those of images.
     pub(super) video: String,
     image: String,
-    around: [String; 2],
+    /// Those around each time of a video, where prompts say its second.
+    around: Option<[String; 2]>,
 }
 
 /// The patches of a video or an image, and what stands for it.
@@ -27,7 +28,11 @@ struct Patches {
 
 impl VideoTokens {
     /// The tokens that `tokenizer_config.json` names, or those of Qwen2-VL.
-    pub(super) fn read(checkpoint: &Checkpoint, tokenizer: &Tokenizer) -> Result<Self> {
+    pub(super) fn read(
+        checkpoint: &Checkpoint,
+        tokenizer: &Tokenizer,
+        processor: &VideoProcessor,
+    ) -> Result<Self> {
         let settings = checkpoint.json("tokenizer_config.json")?.unwrap_or_default();
         let token = |key: &str, default: &str| {
             let named = settings[key].as_str().or(settings[key]["content"].as_str()).unwrap_or(default);
@@ -37,8 +42,13 @@ impl VideoTokens {
             let help = format!("set `{key}` to the token of the vocabulary that is meant");
             Err(Error::tokenizer(tokenizer.file(), format!("`{key}`: there is no `{named}`"), help))
         };
-        let around =
-            [token("vision_start_token", "<|vision_start|>")?, token("vision_end_token", "<|vision_end|>")?];
+        let around = match processor.is_timed() {
+            true => Some([
+                token("vision_start_token", "<|vision_start|>")?,
+                token("vision_end_token", "<|vision_end|>")?,
+            ]),
+            false => None,
+        };
         Ok(Self {
             video: token("video_token", "<|video_pad|>")?,
             image: token("image_token", "<|image_pad|>")?,
@@ -89,17 +99,16 @@ impl VideoTokens {
         let merge = processor.merge_size().max(1);
         let features = self.image.repeat(rows * columns / (merge * merge));
         let (rows, columns) = (rows as i64, columns as i64);
-        if !processor.is_timed() {
-            let text = features.repeat(times);
+        let Some([begin, end]) = &self.around else {
+            let text = features.repeat(times / processor.joined_times());
             return Patches {
                 pixels: video.pixels,
                 grids: vec![[times as i64, rows, columns]],
                 text,
                 interval,
             };
-        }
+        };
         // Each time is an image of its own, behind its second.
-        let [begin, end] = &self.around;
         let shown = |second: &f64| format!("<{second:.1} seconds>{begin}{features}{end}");
         let text = video.seconds.iter().map(shown).collect();
         Patches { pixels: video.pixels, grids: vec![[1, rows, columns]; times], text, interval }

@@ -58,6 +58,13 @@ def functions(model: str) -> dict[str, Any]:
     return names
 
 
+KINDS = {
+    "qwen2_vl": "Qwen2VLVideoProcessor",
+    "qwen3_vl": "Qwen3VLVideoProcessor",
+    "ernie4_5_vl_moe": "Ernie4_5_VLMoeVideoProcessor",
+}
+
+
 class OnPillow:
     """A processor of videos whose frames Pillow resizes; `settings` are what its file says."""
 
@@ -80,22 +87,28 @@ class OnPillow:
             else:
                 indices = torch.arange(len(video))
             of_video.frames_indices = [int(index) for index in indices]
-            frames = self.frames(video[of_video.frames_indices])
-            patches, *grid = given["patchify"](
-                self, frames[None], self.patch_size, self.merge_size, self.temporal_patch_size
-            )
-            pixels.append(patches[0])
+            patches, *grid = self.patches(self.frames(video[of_video.frames_indices]))
+            pixels.append(patches)
             grids.append(grid)
             metadata.append(of_video)
         data = {"pixel_values_videos": torch.cat(pixels), "video_grid_thw": torch.tensor(grids)}
         return BatchFeature(data | ({"video_metadata": metadata} if kwargs.get("return_metadata") else {}))
 
-    def frames(self, video: np.ndarray) -> torch.Tensor:
+    def patches(self, frames: torch.Tensor) -> tuple[torch.Tensor, int, int, int]:
+        """Patches of frames, and how many times, rows and columns there are."""
+        patchify = functions(self.model)["patchify"]
+        patches, *grid = patchify(self, frames[None], self.patch_size, self.merge_size, self.temporal_patch_size)
+        return patches[0], *grid
+
+    def size(self, video: np.ndarray) -> tuple[int, int]:
         size, factor = self.settings["size"], self.patch_size * self.merge_size
         limits = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"], "factor": factor}
         if self.model == "qwen3_vl":
             limits |= {"num_frames": len(video), "temporal_factor": self.temporal_patch_size}
-        height, width = functions(self.model)["smart_resize"](height=video.shape[1], width=video.shape[2], **limits)
+        return functions(self.model)["smart_resize"](height=video.shape[1], width=video.shape[2], **limits)
+
+    def frames(self, video: np.ndarray) -> torch.Tensor:
+        height, width = self.size(video)
         made = []
         for frame in video:
             resized = np.asarray(Image.fromarray(frame).resize((width, height), Image.Resampling.BICUBIC))
@@ -105,7 +118,7 @@ class OnPillow:
 
     def written(self) -> dict[str, Any]:
         """As `save_pretrained` writes it."""
-        kind = {"qwen2_vl": "Qwen2VLVideoProcessor", "qwen3_vl": "Qwen3VLVideoProcessor"}[self.model]
+        kind = KINDS[self.model]
         own = {name: value for name, value in self.settings.items() if name != "image"}
         return {
             "video_processor_type": kind,
@@ -192,19 +205,27 @@ def replies(processor: Any) -> Any:
     return answers
 
 
+STATISTICS = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.5, 0.4, 0.3]}
+
+
 def filmed(family: Family, kind: type, model: str, settings: dict[str, Any]) -> Iterator[VisionTaskCase]:
-    """A video, two with an image between them, frames chosen by their number and by seconds, a chat."""
-    tokens = {"image_token": TOKEN, "video_token": VIDEO} | VISION
+    """Videos as Qwen2-VL's processors take them."""
+    image = Qwen2VLImageProcessorPil(patch_size=4, size={"shortest_edge": 300, "longest_edge": 600})
+    video = OnPillow(model, {"patch_size": 4, "image": {}} | STATISTICS | settings)
+    yield from shown(family, kind, image, video, VISION)
+
+
+def shown(family: Family, kind: type, image: Any, video: OnPillow, around: dict[str, str]) -> Iterator[VisionTaskCase]:
+    """A video, two with an image between them, frames chosen by their number and by seconds, a chat; `around` are the tokens around
+    a video, and others that the processor asks of a tokenizer."""
+    tokens = {"image_token": TOKEN, "video_token": VIDEO} | around
     made = named(POSITIONS, CHATS, **tokens)
     made.model_input_names = ["input_ids", "attention_mask"]
     text = {"vocab_size": len(vocabulary()) + len(tokens), "max_position_embeddings": POSITIONS}
-    ids = {"image_token_id": TOKEN, "video_token_id": VIDEO} | {f"{name}_id": token for name, token in VISION.items()}
+    ids = {"image_token_id": TOKEN, "video_token_id": VIDEO} | {f"{name}_id": token for name, token in around.items()}
     config = family.config(text=text, **{name: made.convert_tokens_to_ids(token) for name, token in ids.items()})
-    image = Qwen2VLImageProcessorPil(patch_size=4, size={"shortest_edge": 300, "longest_edge": 600})
-    statistics = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.5, 0.4, 0.3]}
-    video = OnPillow(model, {"patch_size": 4, "image": {}} | statistics | settings)
     processor = filming(kind, image, made, video)
-    start, end = VISION.values()
+    start, end = [*around.values()][:2]
     question = [{"type": "text", "text": "What moves?"}, {"type": "video", "path": "animated.gif"}]
     both = {"videos": ["animated.gif", "transparent.gif"], "images": "tall.png"}
     yield VisionTaskCase(

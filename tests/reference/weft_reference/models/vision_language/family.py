@@ -204,7 +204,7 @@ def packed(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
     vision = config.vision_config
     merge = vision.spatial_merge_size
     grids = [[1, merge * (1 + index % 3), merge * (2 + index % 2)] for index in range(sum(counts))]
-    values = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
+    values = vision.in_channels * getattr(vision, "temporal_patch_size", 1) * vision.patch_size**2
     pixels = floats(f"pixels.{key}", (sum(rows * columns for _, rows, columns in grids), values), -2.0, 2.0)
     features = [rows * columns // merge**2 for _, rows, columns in grids]
     return Images({"pixel_values": pixels, "image_grid_thw": np.array(grids, np.int64)}, features)

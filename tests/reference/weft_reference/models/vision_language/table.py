@@ -10,6 +10,7 @@ from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.canvas import CANVAS
 from weft_reference.models.vision_language.compass import COMPASS
 from weft_reference.models.vision_language.delta import DELTAS
+from weft_reference.models.vision_language.ernie import ERNIE
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
 from weft_reference.models.vision_language.fastvit import FASTVIT
 from weft_reference.models.vision_language.granite_docling import DOCLING
@@ -286,5 +287,5 @@ TILED = (
 
 FAMILIES = (
     *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS + DOCLING),
-    *(FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + MUSE + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
+    *(ERNIE + FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + MUSE + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
 )
