@@ -10,6 +10,7 @@ mod lists;
 mod names;
 mod per_layer;
 mod ratio;
+mod relative_bias;
 mod string_set;
 mod token_ids;
 
@@ -25,6 +26,7 @@ pub use lists::{length, min_length, words};
 pub use names::{keep_first, model_type};
 pub use per_layer::{PerLayer, period};
 pub use ratio::Ratio;
+pub use relative_bias::{RelativeBias, RelativeBiasKind};
 pub use serde_json::Value as Json;
 pub use string_set::StringSet;
 pub use token_ids::TokenIds;

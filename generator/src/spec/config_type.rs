@@ -57,6 +57,9 @@ pub enum ConfigType {
     /// Bins of heads of metric depth, each a map of `name`, `n_bins`, `min_depth` and `max_depth`; there is no default.
     #[serde(rename = "[depth_bins]")]
     DepthBins,
+    /// Relative attention biases, each a map of `type` and what differs from its class's defaults; there is no default.
+    #[serde(rename = "[relative_bias]")]
+    RelativeBiases,
     /// Height and width: one number for both, a list of two, or a map of the two names.
     #[serde(rename = "pair")]
     Pair,

@@ -189,6 +189,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::tipsv2::Model>(),
     #[cfg(feature = "trocr")]
     DynArchitecture::of::<crate::trocr::Model>(),
+    #[cfg(feature = "udop")]
+    DynArchitecture::of::<crate::udop::Model>(),
     #[cfg(feature = "ultravbert")]
     DynArchitecture::of::<crate::ultravbert::Model>(),
     #[cfg(feature = "vilt")]

@@ -189,6 +189,8 @@ pub use weft_t5gemma2_encoder as t5gemma2_encoder;
 pub use weft_tipsv2 as tipsv2;
 #[cfg(feature = "trocr")]
 pub use weft_trocr as trocr;
+#[cfg(feature = "udop")]
+pub use weft_udop as udop;
 #[cfg(feature = "ultravbert")]
 pub use weft_ultravbert as ultravbert;
 #[cfg(feature = "vilt")]

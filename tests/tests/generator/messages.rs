@@ -47,7 +47,7 @@ fn wrong_types() {
         "#);
     insta::assert_snapshot!(spec("hardware: {cpu: {support: ful}}\nconfig: {hidden_size: {type: usiz}}\n"), @r#"
         specs/text-encoders/mine.yaml:5: `hardware.cpu.support`: expected one of full, limited, no, found the text "ful"; did you mean `full`?
-        specs/text-encoders/mine.yaml:6: `config.hidden_size.type`: expected one of usize, i64, f64, bool, string, [usize], [f64], [string], [bool], [i64], [[i64]], [[usize]], [pair], [[pair]], [[conv_block]], [[numbers]], [depth_bins], pair, edge, period, tokens, layers, ratio, per_layer, layer_overrides, words, rope, ropes, activation, feed_forward, counts, labels, found the text "usiz"; did you mean `usize`?
+        specs/text-encoders/mine.yaml:6: `config.hidden_size.type`: expected one of usize, i64, f64, bool, string, [usize], [f64], [string], [bool], [i64], [[i64]], [[usize]], [pair], [[pair]], [[conv_block]], [[numbers]], [depth_bins], [relative_bias], pair, edge, period, tokens, layers, ratio, per_layer, layer_overrides, words, rope, ropes, activation, feed_forward, counts, labels, found the text "usiz"; did you mean `usize`?
         "#);
 }
 

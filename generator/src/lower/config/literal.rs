@@ -81,6 +81,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::ConvBlocks => "Vec<Vec<ConvBlock>>",
         ConfigType::NumberLists => "Vec<Vec<LayerNumbers>>",
         ConfigType::DepthBins => "Vec<DepthBins>",
+        ConfigType::RelativeBiases => "Vec<RelativeBias>",
         ConfigType::Pair => "ImageSize",
         ConfigType::Tokens => "TokenIds",
         ConfigType::Layers => "LayerIndices",

@@ -89,6 +89,7 @@ pub(super) fn kind(field: &Field) -> Kind {
             | ConfigType::ConvBlocks
             | ConfigType::NumberLists => Kind::Other("a list of lists"),
             ConfigType::DepthBins => Kind::Other("bins of depth"),
+            ConfigType::RelativeBiases => Kind::Other("relative attention biases"),
             ConfigType::Pair => Kind::Other("a height and a width"),
             ConfigType::Tokens => Kind::Other("ids of tokens"),
             ConfigType::Layers => Kind::Other("states of layers"),

@@ -98,6 +98,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "t5gemma2_encoder", category: "vision-language", model_types: &["t5gemma2_encoder"] },
     KnownModel { name: "tipsv2", category: "vision-language", model_types: &["tipsv2"] },
     KnownModel { name: "trocr", category: "vision-language", model_types: &["trocr"] },
+    KnownModel { name: "udop", category: "vision-language", model_types: &["udop"] },
     KnownModel { name: "ultravbert", category: "vision-language", model_types: &["ultravbert"] },
     KnownModel { name: "vilt", category: "vision-language", model_types: &["vilt"] },
     KnownModel { name: "vipllava", category: "vision-language", model_types: &["vipllava"] },
