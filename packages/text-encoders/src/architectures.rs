@@ -89,6 +89,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::roc_bert::Model>(),
     #[cfg(feature = "roformer")]
     DynArchitecture::of::<crate::roformer::Model>(),
+    #[cfg(feature = "sam3_lite_text_text_model")]
+    DynArchitecture::of::<crate::sam3_lite_text_text_model::Model>(),
     #[cfg(feature = "siglip-text")]
     DynArchitecture::of::<crate::siglip_text::Model>(),
     #[cfg(feature = "splinter")]

@@ -89,6 +89,8 @@ pub use weft_roberta_prelayernorm as roberta_prelayernorm;
 pub use weft_roc_bert as roc_bert;
 #[cfg(feature = "roformer")]
 pub use weft_roformer as roformer;
+#[cfg(feature = "sam3_lite_text_text_model")]
+pub use weft_sam3_lite_text_text_model as sam3_lite_text_text_model;
 #[cfg(feature = "siglip-text")]
 pub use weft_siglip_text as siglip_text;
 #[cfg(feature = "splinter")]

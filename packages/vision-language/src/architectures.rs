@@ -173,6 +173,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::qwen3_vl_moe::Model>(),
     #[cfg(feature = "sam3")]
     DynArchitecture::of::<crate::sam3::Model>(),
+    #[cfg(feature = "sam3_lite_text")]
+    DynArchitecture::of::<crate::sam3_lite_text::Model>(),
     #[cfg(feature = "shieldgemma2")]
     DynArchitecture::of::<crate::shieldgemma2::Model>(),
     #[cfg(feature = "siglip")]

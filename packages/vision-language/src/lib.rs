@@ -173,6 +173,8 @@ pub use weft_qwen3_vl as qwen3_vl;
 pub use weft_qwen3_vl_moe as qwen3_vl_moe;
 #[cfg(feature = "sam3")]
 pub use weft_sam3 as sam3;
+#[cfg(feature = "sam3_lite_text")]
+pub use weft_sam3_lite_text as sam3_lite_text;
 #[cfg(feature = "shieldgemma2")]
 pub use weft_shieldgemma2 as shieldgemma2;
 #[cfg(feature = "siglip")]

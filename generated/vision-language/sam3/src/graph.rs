@@ -104,13 +104,18 @@ struct Prompt {
 /// The text's tokens in the detector's width (`Sam3Model.get_text_features`).
 fn prompt(g: &mut Graph, c: &Config, w: &Scope) -> Result<Prompt> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
-    let encoder = w.scope("text_encoder");
-    // Of the pooled output, which nothing reads.
-    g.unused_scope(&encoder.scope("text_projection"));
-    let x = text::encoder(g, &c.text_config, &encoder.scope("text_model"), &inputs)?;
+    let x = text_features(g, c, w, &inputs)?;
     let features = g.linear(&w.scope("text_projection"), &x, c.detr_encoder_config.hidden_size)?;
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     Ok(Prompt { features, mask, attention_mask: inputs.attention_mask })
+}
+
+/// The text's hidden states (`CLIPTextModelWithProjection`): `[batch, sequence, hidden_size]`.
+fn text_features(g: &mut Graph, c: &Config, w: &Scope, inputs: &text::Inputs) -> Result<Tensor> {
+    let w = w.scope("text_encoder");
+    // Of the pooled output, which nothing reads.
+    g.unused_scope(&w.scope("text_projection"));
+    text::encoder(g, &c.text_config, &w.scope("text_model"), inputs)
 }
 
 /// Attention between these inputs of queries, keys and values (`Sam3Attention`).

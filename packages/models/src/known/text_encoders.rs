@@ -48,6 +48,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "roberta-prelayernorm", category: "text-encoders", model_types: &["roberta-prelayernorm"] },
     KnownModel { name: "roc_bert", category: "text-encoders", model_types: &["roc_bert"] },
     KnownModel { name: "roformer", category: "text-encoders", model_types: &["roformer"] },
+    KnownModel { name: "sam3_lite_text_text_model", category: "text-encoders", model_types: &["sam3_lite_text_text_model"] },
     KnownModel { name: "siglip-text", category: "text-encoders", model_types: &["siglip_text_model"] },
     KnownModel { name: "splinter", category: "text-encoders", model_types: &["splinter"] },
     KnownModel { name: "squeezebert", category: "text-encoders", model_types: &["squeezebert"] },

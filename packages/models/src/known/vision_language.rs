@@ -90,6 +90,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "qwen3_vl", category: "vision-language", model_types: &["qwen3_vl"] },
     KnownModel { name: "qwen3_vl_moe", category: "vision-language", model_types: &["qwen3_vl_moe"] },
     KnownModel { name: "sam3", category: "vision-language", model_types: &["sam3"] },
+    KnownModel { name: "sam3_lite_text", category: "vision-language", model_types: &["sam3_lite_text"] },
     KnownModel { name: "shieldgemma2", category: "vision-language", model_types: &["shieldgemma2"] },
     KnownModel { name: "siglip", category: "vision-language", model_types: &["siglip"] },
     KnownModel { name: "siglip2", category: "vision-language", model_types: &["siglip2"] },

@@ -177,7 +177,7 @@ def grouping(rng: Random, path: str) -> Case:
     return Case(path, "GroupViTModel", config, texts | clip_vision.images(config.vision_config, rng.randint(1, 3)), "Drawn at random.", store(rng))
 
 
-def sam3(rng: Random, path: str) -> Case:
+def sam3(prefix: str, rng: Random, path: str) -> Case:
     """Two texts of any length, and images of one size."""
     heads = rng.choice((1, 2, 4))
     side, patch, wide = rng.choice((4, 6, 8)), rng.choice((4, 8)), rng.choice((1, 2))
@@ -201,9 +201,14 @@ def sam3(rng: Random, path: str) -> Case:
         act = rng.choice(("relu", "gelu"))
         return {"hidden_size": width, "num_attention_heads": heads, "num_layers": rng.randint(1, 3), "intermediate_size": rng.randint(5, 40), "hidden_act": act}
 
-    config = transformers.Sam3Config(
+    if prefix == "Sam3":
+        text_config = transformers.CLIPTextConfig(**text)
+    else:
+        text |= {"use_repmixer_blocks": rng.random() < 0.8, "repmixer_kernel_size": rng.choice((1, 3, 7)), "hidden_act": rng.choice(ACTIVATIONS)}
+        text_config = transformers.Sam3LiteTextTextConfig(**text)
+    config = getattr(transformers, f"{prefix}Config")(
         vision_config=vision,
-        text_config=transformers.CLIPTextConfig(**text),
+        text_config=text_config,
         geometry_encoder_config=layers(),
         detr_encoder_config=layers(),
         detr_decoder_config=layers() | {"num_queries": rng.randint(1, 9)},
@@ -212,11 +217,33 @@ def sam3(rng: Random, path: str) -> Case:
     inputs = texts(rng, path, 99, 12, "right")
     batch = len(inputs["input_ids"])
     inputs["pixel_values"] = floats(f"{path}.{rng.random()}", (batch, 3, side * patch, side * patch), -2.0, 2.0)
-    return Case(path, "Sam3Model", config, inputs, "Drawn at random.", store(rng))
+    return Case(path, f"{prefix}Model", config, inputs, "Drawn at random.", store(rng))
+
+
+def lite_text(rng: Random, path: str) -> Case:
+    """Texts shorter and longer than the table of positions."""
+    heads, vocab_size = rng.choice((1, 2, 3)), rng.randint(30, 200)
+    config = transformers.Sam3LiteTextTextConfig(
+        vocab_size=vocab_size,
+        hidden_size=heads * rng.randint(2, 8),
+        intermediate_size=rng.randint(5, 40),
+        projection_dim=rng.randint(4, 20),
+        num_hidden_layers=rng.randint(1, 5),
+        num_attention_heads=heads,
+        max_position_embeddings=rng.randint(2, 30),
+        hidden_act=rng.choice(ACTIVATIONS),
+        layer_norm_eps=rng.choice(EPSILONS),
+        use_repmixer_blocks=rng.random() < 0.8,
+        repmixer_kernel_size=rng.choice((1, 3, 5, 11)),
+    )
+    inputs = texts(rng, path, vocab_size, 30, rng.choice(("right", "left")))
+    return Case(path, "Sam3LiteTextTextModel", config, inputs, "Drawn at random.", store(rng))
 
 
 DRAWN = {
-    "sam3": sam3,
+    "sam3": partial(sam3, "Sam3"),
+    "sam3_lite_text": partial(sam3, "Sam3LiteText"),
+    "sam3_lite_text_text_model": lite_text,
     "groupvit": grouping,
     "maskformer": queries,
     "vitdet": plain_backbone,

@@ -13,7 +13,7 @@ from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, text_batch
 from weft_reference.models.sam2 import prompt_cases, prompted
 
-MODELS = ("sam3_vit_model", "sam3_vision_model", "sam3_tracker", "sam3")
+MODELS = ("sam3_vit_model", "sam3_vision_model", "sam3_tracker", "sam3", "sam3_lite_text", "sam3_lite_text_text_model")
 
 
 def vit(**changes: Any) -> PreTrainedConfig:
@@ -48,16 +48,18 @@ def goldens() -> Iterator[Case]:
 
     yield from prompt_cases("sam3_tracker", "Sam3Tracker", make, 56, 8)
     yield from concepts()
+    yield from lite_concepts()
 
 
-def concept(**changes: Any) -> PreTrainedConfig:
-    """Small detectors on the small image encoder, and a small CLIP text model."""
+def concept(prefix: str = "Sam3", **changes: Any) -> PreTrainedConfig:
+    """Small detectors on the small image encoder, and a small text model, CLIP's or MobileCLIP's."""
     text = {"vocab_size": 99, "hidden_size": 12, "intermediate_size": 18, "num_hidden_layers": 2, "num_attention_heads": 3, "max_position_embeddings": 16}
+    made = text | changes.pop("text", {})
     heads = {"hidden_size": 16, "num_attention_heads": 2}
     layers = heads | {"num_layers": 2, "intermediate_size": 20}
-    return transformers.Sam3Config(
+    return getattr(transformers, f"{prefix}Config")(
         vision_config=vision(changes.pop("factors", None)),
-        text_config=transformers.CLIPTextConfig(**(text | changes.pop("text", {}))),
+        text_config=transformers.CLIPTextConfig(**made) if prefix == "Sam3" else transformers.Sam3LiteTextTextConfig(**made),
         geometry_encoder_config=layers | {"roi_size": 3},
         detr_encoder_config=layers | changes.pop("encoder", {}),
         detr_decoder_config=layers | {"num_queries": 5} | changes.pop("decoder", {}),
@@ -77,4 +79,28 @@ def concepts() -> Iterator[Case]:
     yield one("base", "Two texts, the second padded.")
     other = {"encoder": {"num_layers": 1, "hidden_act": "gelu"}, "decoder": {"num_layers": 3, "num_queries": 3, "hidden_act": "gelu", "num_attention_heads": 4}}
     yield one("other", "Other layers, heads and functions; maps as large and twice as large.", factors=[2.0, 1.0, 0.5], masks={"num_upsampling_stages": 1}, text={"hidden_act": "gelu"}, lengths=(5, 5), **other)
+    yield one("file", "model.safetensors as save_pretrained writes it.", stores.whole)
+
+
+def lite_concepts() -> Iterator[Case]:
+    """The same with MobileCLIP's text encoder."""
+
+    def one(name: str, notes: str, store: Store | None = None, lengths: tuple[int, int] = (6, 4), **changes: Any) -> Case:
+        inputs = text_batch(99, lengths, "right", key=name)
+        del inputs["token_type_ids"]
+        inputs["pixel_values"] = floats(f"pixels.{name}", (2, 3, 56, 56), -2.0, 2.0)
+        text = {"num_hidden_layers": 4, "repmixer_kernel_size": 5} | changes.pop("text", {})
+        return Case(f"sam3_lite_text/{name}", "Sam3LiteTextModel", concept("Sam3LiteText", text=text, **changes), inputs, notes, store)
+
+    yield one("base", "Two texts, the second padded; fewer tokens than positions.")
+    text = {"vocab_size": 99, "hidden_size": 12, "intermediate_size": 18, "projection_dim": 10, "num_hidden_layers": 4, "num_attention_heads": 3}
+    alone = transformers.Sam3LiteTextTextConfig(**text, max_position_embeddings=16, repmixer_kernel_size=5)
+    read = text_batch(99, (9, 6), "right", key="alone")
+    del read["token_type_ids"]
+    for name, notes, store in (("base", "Two texts, the second padded.", None), ("file", "model.safetensors as save_pretrained writes it.", stores.whole)):
+        yield Case(f"sam3_lite_text_text_model/{name}", "Sam3LiteTextTextModel", alone, read, notes, store)
+    yield one("all-positions", "As many tokens as positions.", lengths=(16, 9))
+    yield one("more-tokens", "More tokens than positions; a kernel longer than what is around most tokens.", lengths=(21, 21), text={"repmixer_kernel_size": 11})
+    yield one("attention", "No RepMixer blocks; another function and epsilon.", text={"use_repmixer_blocks": False, "hidden_act": "relu", "layer_norm_eps": 0.01})
+    yield one("one-layer", "A RepMixer block alone; a kernel of one.", text={"num_hidden_layers": 1, "repmixer_kernel_size": 1})
     yield one("file", "model.safetensors as save_pretrained writes it.", stores.whole)
