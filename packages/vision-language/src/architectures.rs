@@ -49,6 +49,8 @@ pub const ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::deepseek_vl::Model>(),
     #[cfg(feature = "deepseek_vl_hybrid")]
     DynArchitecture::of::<crate::deepseek_vl_hybrid::Model>(),
+    #[cfg(feature = "emu3")]
+    DynArchitecture::of::<crate::emu3::Model>(),
     #[cfg(feature = "ernie4_5_vl_moe")]
     DynArchitecture::of::<crate::ernie4_5_vl_moe::Model>(),
     #[cfg(feature = "exaone4_5")]

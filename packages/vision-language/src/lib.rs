@@ -49,6 +49,8 @@ pub use weft_deepseek_ocr2 as deepseek_ocr2;
 pub use weft_deepseek_vl as deepseek_vl;
 #[cfg(feature = "deepseek_vl_hybrid")]
 pub use weft_deepseek_vl_hybrid as deepseek_vl_hybrid;
+#[cfg(feature = "emu3")]
+pub use weft_emu3 as emu3;
 #[cfg(feature = "ernie4_5_vl_moe")]
 pub use weft_ernie4_5_vl_moe as ernie4_5_vl_moe;
 #[cfg(feature = "exaone4_5")]

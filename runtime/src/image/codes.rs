@@ -21,11 +21,34 @@ pub fn code_tokens<'a>(names: impl Iterator<Item = (&'a String, &'a usize)>, cod
     tokens
 }
 
+/// The token of each code of an image (`Emu3ImageVocabularyMapping.img2bpe`), by names that end with its six digits:
+/// `<|visual token 000010|>` is 10. 0 for codes without a name.
+pub fn visual_tokens<'a>(names: impl Iterator<Item = (&'a String, &'a usize)>, codes: usize) -> Vec<i64> {
+    let mut tokens = vec![0; codes];
+    for (name, token) in names.filter(|(name, _)| name.starts_with("<|visual token")) {
+        let digits = name.len().checked_sub(8).and_then(|first| name.get(first..name.len() - 2));
+        let code = digits.and_then(|digits| digits.parse::<usize>().ok());
+        if let Some(place) = code.and_then(|code| tokens.get_mut(code)) {
+            *place = i64::try_from(*token).unwrap_or_default();
+        }
+    }
+    tokens
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn names_of_codes_end_with_their_digits() {
+        let names =
+            [("<|visual token 000010|>", 8), ("<|visual token 000001|>", 7), ("<|extra_200|>", 9), ("|>", 3)];
+        let names: BTreeMap<String, usize> = names.map(|(name, token)| (name.to_owned(), token)).into();
+        assert_eq!(visual_tokens(names.iter(), 11), [0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 8]);
+        assert_eq!(visual_tokens(names.iter(), 2), [0, 7]);
+    }
 
     #[test]
     fn letters_are_digits() {

@@ -71,7 +71,7 @@ pub use centred_positions::{
     bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights, zero_padded_bilinear_ids,
     zero_padded_bilinear_weights,
 };
-pub use codes::code_tokens;
+pub use codes::{code_tokens, visual_tokens};
 pub use fit_tiles::FitTiles;
 pub use fourier_features::FourierFeatures;
 pub use grids::{
@@ -94,7 +94,9 @@ pub use mrope::{
     rope_index, rope_index_by_seconds, rope_index_of_joined, rope_index_of_marked,
 };
 pub use naflex_squares::naflex_squares;
-pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};
+pub use native_sizes::{
+    native_ended_rows, native_patch_images, native_patch_position_ids, native_patch_rows,
+};
 pub use nested_squares::{nested_patch_images, nested_patch_rows, nested_position_ids};
 pub use newline_rows::NewlineRows;
 pub use padded::{

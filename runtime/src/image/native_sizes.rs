@@ -1,6 +1,6 @@
 //! Images of native sizes, padded to one: their patches, square after square, and where each stands.
 //!
-//! Reference: `PixtralVisionModel`, `Mistral3PatchMerger`.
+//! Reference: `PixtralVisionModel`, `Mistral3PatchMerger`, `Emu3VQVAE.encode`.
 
 use ndarray::{Array1, Array3};
 
@@ -25,6 +25,25 @@ pub fn native_patch_rows(values: &Values, edge: usize, merge: usize) -> Result<V
     let (patches, (rows, columns)) = patches(values, edge, merge)?;
     let index = |patch: &Patch| ((patch.image * rows + patch.row) * columns + patch.column) as i64;
     Ok(Value::I64(patches.iter().map(index).collect::<Array1<_>>().into_dyn()))
+}
+
+/// As [`native_patch_rows`], row after row, with the index behind the last patch of all images at the end of each row
+/// (`convert_img2bpe` of `Emu3ImageVocabularyMapping`): `[features]` i64.
+///
+/// # Errors
+/// As [`native_patch_rows`].
+pub fn native_ended_rows(values: &Values, edge: usize) -> Result<Value> {
+    let (patches, (rows, columns)) = patches(values, edge, 1)?;
+    let images = values.get(SIZES).map_or(0, |sizes| sizes.shape()[0]);
+    let mut all = vec![];
+    for (at, patch) in patches.iter().enumerate() {
+        all.push(((patch.image * rows + patch.row) * columns + patch.column) as i64);
+        let goes_on = |next: &Patch| (next.image, next.row) == (patch.image, patch.row);
+        if !patches.get(at + 1).is_some_and(goes_on) {
+            all.push((images * rows * columns) as i64);
+        }
+    }
+    Ok(Value::I64(Array1::from_vec(all).into_dyn()))
 }
 
 /// Row and column of each of those patches: `[2, 1, patches]` i64.
@@ -116,6 +135,16 @@ mod tests {
         let ids = numbers(native_patch_position_ids(&values, 2, 1));
         assert_eq!(ids, array![[[0, 0, 0, 1]], [[0, 1, 0, 0]]].into_dyn());
         assert_eq!(numbers(native_patch_images(&values, 2, 1)), array![0, 0, 1, 1].into_dyn());
+    }
+
+    #[test]
+    fn rows_end_with_an_index_of_their_own() {
+        let values = values(array![[4, 4], [2, 6]]);
+        // Twice two rows of three patches, of which the first image has two by two and the second one row.
+        assert_eq!(
+            numbers(native_ended_rows(&values, 2)),
+            array![0, 1, 12, 3, 4, 12, 6, 7, 8, 12].into_dyn()
+        );
     }
 
     #[test]

@@ -26,8 +26,8 @@ use steps::{
 };
 use text_lines::{bgr_line, layout, layout_defaults, line_defaults, page, page_defaults, rgb_line};
 use vision_language::{
-    aria, cosmos3_edge, deepseek_vl_hybrid, fuyu, gemma4, granite_docling, high_res, hunyuan_vl, idefics2,
-    llama4, mllama, muse_glimmer, pix2struct, with_high_res,
+    aria, cosmos3_edge, deepseek_vl_hybrid, emu3, fuyu, gemma4, granite_docling, high_res, hunyuan_vl,
+    idefics2, llama4, mllama, muse_glimmer, pix2struct, with_high_res,
 };
 
 use super::settings::Settings;
@@ -193,6 +193,10 @@ pub(super) const CLASSES: &[Class] = &[
     class("Pixtral", Layout::NativeSizes, true, pixtral, || {
         with(base(&json!({"longest_edge": 1024}), 3, OPENAI), json!({"patch_size": 16, "do_pad": true}))
     }),
+    class("Emu3", Layout::NativeSizes, false, emu3, || {
+        let size = json!({"shortest_edge": 512 * 512, "longest_edge": 1024 * 1024});
+        with(base(&size, 3, OPENAI), json!({"do_pad": true, "spatial_factor": 8}))
+    }),
     class("Janus", Layout::Images, true, janus, || {
         with(exact(384, 3, OPENAI), json!({"min_size": 14, "do_pad": true}))
     }),
@@ -285,6 +289,11 @@ impl Class {
     /// Whether `size` may say no more than `longest_edge`.
     pub(super) fn takes_longest_edge(&self) -> bool {
         matches!(self.layout, Layout::Split | Layout::NativeSizes) || self.name == "Sam"
+    }
+
+    /// Whether `size` says the fewest and the most pixels of an image.
+    pub(super) fn counts_pixels(&self) -> bool {
+        matches!(self.layout, Layout::Packed | Layout::PackedImages) || self.name == "Emu3"
     }
 
     /// The steps that a file asks for, over the defaults.

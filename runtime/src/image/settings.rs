@@ -56,6 +56,7 @@ pub(super) struct Settings {
     pub(super) resize_to_max_canvas: bool,
     pub(super) padding_value: f64,
     pub(super) temporal_patch_size: usize,
+    pub(super) spatial_factor: usize,
     pub(super) do_affine_transform: bool,
     pub(super) normalize_factor: f64,
     pub(super) limit_side_len: usize,
@@ -133,6 +134,8 @@ struct Written {
     padding_value: f64,
     #[serde(default)]
     temporal_patch_size: usize,
+    #[serde(default)]
+    spatial_factor: usize,
     #[serde(default)]
     do_affine_transform: bool,
     #[serde(default)]
@@ -274,15 +277,14 @@ impl Settings {
         let image_size = json!({"size": json["image_size"]});
         let json = &if class.name == "Idefics" { with(json.clone(), image_size) } else { json.clone() };
         let json = with(class.defaults(), with(old, json.clone()));
-        let counts_pixels = matches!(class.layout, Layout::Packed | Layout::PackedImages);
-        let json = if counts_pixels { pixels_as_size(json) } else { json };
+        let json = if class.counts_pixels() { pixels_as_size(json) } else { json };
         let written: Written =
             serde_path_to_error::deserialize(json).map_err(|e| format!("`{}`: {}", e.path(), e.inner()))?;
         // A limit for the longer edge goes with a number alone, and is never without one.
         let longest = (class.layout == Layout::Masked).then(|| written.max_size.unwrap_or(1333));
-        let size = match class.layout {
-            Layout::Packed | Layout::PackedImages => numbers_of_pixels(&written.size),
-            _ => Size::read(&written.size, class.default_to_square, longest),
+        let size = match class.counts_pixels() {
+            true => numbers_of_pixels(&written.size),
+            false => Size::read(&written.size, class.default_to_square, longest),
         };
         let size = size.map_err(|problem| format!("`size`: {problem}"))?;
         if let (Size::Longest(edge), false) = (size, class.takes_longest_edge()) {
@@ -352,6 +354,7 @@ impl Settings {
             resize_to_max_canvas: written.resize_to_max_canvas,
             padding_value: written.padding_value,
             temporal_patch_size: written.temporal_patch_size,
+            spatial_factor: written.spatial_factor,
             do_affine_transform: written.do_affine_transform,
             normalize_factor: written.normalize_factor,
             limit_side_len: written.limit_side_len,

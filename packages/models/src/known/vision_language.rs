@@ -28,6 +28,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "deepseek_ocr2", category: "vision-language", model_types: &["deepseek_ocr2"] },
     KnownModel { name: "deepseek_vl", category: "vision-language", model_types: &["deepseek_vl"] },
     KnownModel { name: "deepseek_vl_hybrid", category: "vision-language", model_types: &["deepseek_vl_hybrid"] },
+    KnownModel { name: "emu3", category: "vision-language", model_types: &["emu3"] },
     KnownModel { name: "ernie4_5_vl_moe", category: "vision-language", model_types: &["ernie4_5_vl_moe"] },
     KnownModel { name: "exaone4_5", category: "vision-language", model_types: &["exaone4_5"] },
     KnownModel { name: "fast_vlm", category: "vision-language", model_types: &["fast_vlm"] },

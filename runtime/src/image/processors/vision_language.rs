@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::steps::{glm4v, janus, numbers, qwen2_vl, resize, single};
 use super::{Steps, with};
 use crate::image::settings::Settings;
-use crate::image::{Canvas, Filter, FitTiles, Size, Step};
+use crate::image::{Canvas, Filter, FitTiles, Size, SmallImages, Step};
 
 /// The most pixels that patches are made of (32,768 patches of 16 x 16): what is resized, normalised and cut within two seconds.
 const MOST_PIXELS: usize = 1 << 23;
@@ -21,6 +21,22 @@ pub(super) fn aria(settings: &Settings) -> Steps {
         Step::PadLevels { size: (edge, edge), multiple_of: None, level: 0 },
     ];
     steps.extend(numbers(settings));
+    Ok(steps)
+}
+
+/// Edges are multiples of `spatial_factor`, and all images are padded to the largest, whatever `do_pad` says.
+pub(super) fn emu3(settings: &Settings) -> Steps {
+    let factor = settings.spatial_factor;
+    if factor == 0 {
+        return Err("`spatial_factor`: must be at least 1".to_owned());
+    }
+    let mut steps = vec![];
+    if let Some(Size::Between { shortest, longest }) = settings.resize {
+        let (pixels, small, resample) = ((shortest, longest), SmallImages::AsOthers, settings.resample);
+        steps.push(Step::SmartResize { factor, pixels, small, resample });
+    }
+    steps.extend(numbers(settings));
+    steps.push(Step::Pad(None));
     Ok(steps)
 }
 

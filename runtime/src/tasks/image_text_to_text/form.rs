@@ -1,7 +1,7 @@
 //! A text with what stands for its images as the tokens of a prompt: where images stand, and what else becomes of the text.
 //!
 //! Reference: `PaliGemmaProcessor`, `Blip2Processor`, `InstructBlipProcessor`, `Kosmos2Processor`, `ChameleonProcessor`,
-//! `Idefics2Processor`, `Florence2Processor`, `FuyuProcessor`, `MllamaProcessor`, `IdeficsProcessor`.
+//! `Idefics2Processor`, `Florence2Processor`, `FuyuProcessor`, `MllamaProcessor`, `IdeficsProcessor`, `Emu3Processor`.
 
 use ndarray::Array2;
 
@@ -21,6 +21,8 @@ pub(super) enum Form {
     Shared(String),
     /// The same, and a token ends the prompt (`ChameleonProcessor`).
     Ended(String),
+    /// The same behind the token that begins texts, where special tokens are added (`Emu3Processor`).
+    Headed(String),
     /// The same without special tokens, which texts have themselves (`HunYuanVLProcessor`).
     Verbatim,
     /// The same, and the token that begins texts stands before the text, behind images that begin it; layers attend to images
@@ -50,6 +52,8 @@ pub(in crate::tasks) struct Prompt {
     pub(super) skip: usize,
     /// What is encoded after it.
     pub(super) text: String,
+    /// What stands before that where special tokens are added.
+    pub(super) head: String,
     /// Whether special tokens are added to that.
     pub(super) special: bool,
 }
@@ -59,7 +63,7 @@ impl Form {
     pub(super) fn has_places(&self) -> bool {
         match self {
             Self::InPlace | Self::Prefix(_) | Self::Shared(_) | Self::Ended(_) => true,
-            Self::Verbatim | Self::Begun { .. } | Self::Interleaved { .. } => true,
+            Self::Headed(_) | Self::Verbatim | Self::Begun { .. } | Self::Interleaved { .. } => true,
             Self::Before | Self::Marked { .. } | Self::Task { .. } | Self::Answered { .. } => false,
         }
     }
@@ -82,6 +86,7 @@ impl Form {
             Self::Prefix(_) => Prompt { text, special: images.is_empty(), ..apart },
             Self::Shared(boundary) => Prompt { text: shared(&text, boundary), special: true, ..apart },
             Self::Ended(end) => Prompt { text: text + end, special: true, ..apart },
+            Self::Headed(begin) => Prompt { text, head: begin.clone(), special: true, ..apart },
             Self::Verbatim => Prompt { text, ..apart },
             Self::Begun { begin, .. } => {
                 Prompt { text: image_states::begun(&text, begin, images.first()), special: true, ..apart }
@@ -95,7 +100,7 @@ impl Form {
                 Prompt { text: format!("{image}{begin}{}{end}", task_prompt(&text)?), ..apart }
             }
             Self::Answered { begin, answer } => {
-                Prompt { before: format!("{image}{begin}"), skip: 1, text: text + answer, special: false }
+                Prompt { before: format!("{image}{begin}"), skip: 1, text: text + answer, ..apart }
             }
         })
     }
@@ -173,6 +178,12 @@ mod tests {
         let form = Form::Answered { begin: "<s>".to_owned(), answer: "!".to_owned() };
         let prompt = given(&form, "what?", &["xx"]);
         assert_eq!((prompt.before.as_str(), prompt.text.as_str(), prompt.skip), ("xx<s>", "what?!", 1));
+    }
+
+    #[test]
+    fn a_token_begins_texts_where_special_tokens_are_added() {
+        let prompt = given(&Form::Headed("<s>".to_owned()), "a<i>", &["<i>"]);
+        assert_eq!((prompt.head.as_str(), prompt.text.as_str(), prompt.special), ("<s>", "a<i>", true));
     }
 
     #[test]

@@ -182,7 +182,8 @@ impl<A: AnyModel> ImageTextToText<A> {
         let form = &self.placeholders.form;
         let before = self.encoded(&prompt.before, options, false)?;
         let mut row: Vec<i64> = before.into_iter().skip(prompt.skip).collect();
-        row.extend(self.encoded(&prompt.text, options, special && prompt.special)?);
+        let head = if special { prompt.head.as_str() } else { "" };
+        row.extend(self.encoded(&format!("{head}{}", prompt.text), options, special && prompt.special)?);
         form.mark(&mut row, &mut processed);
         if let Some(instruction) = &self.instruction {
             processed.extend(instructed(instruction, text)?);

@@ -20,6 +20,7 @@ impl Files<'_> {
             "Florence2Processor" => self.florence2(),
             "FuyuProcessor" => self.fuyu(),
             "HunYuanVLProcessor" => self.hunyuan_vl(),
+            "Emu3Processor" => self.emu3(),
             "Gemma4Processor" => self.gemma4(),
             "MllamaProcessor" => self.mllama(),
             "IdeficsProcessor" => self.idefics(),
@@ -145,6 +146,21 @@ impl Files<'_> {
         let token = format!("{}{feature}{}", around[0], around[1]);
         let replacement = Replacement::Features { feature, around, count };
         Ok(Placeholders { token, replacement, form: Form::Verbatim, settings: None })
+    }
+
+    fn emu3(&self) -> Result<Placeholders> {
+        let feature = self.known("image_token", self.required("image_token")?)?;
+        let [before, after] = ["boi_token", "eoi_token"].map(|key| self.required(key));
+        let around = [before?, self.required("eof_token")? + &after?];
+        let replacement = Replacement::Codes {
+            feature: feature.clone(),
+            // `downsample_ratio`, which no file says.
+            edge: 8,
+            around,
+            wrapper: self.required("image_wrapper_token")?,
+        };
+        let form = Form::Headed(self.required("bos_token")?);
+        Ok(Placeholders { token: feature, replacement, form, settings: None })
     }
 
     fn gemma4(&self) -> Result<Placeholders> {

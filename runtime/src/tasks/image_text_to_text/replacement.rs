@@ -1,7 +1,8 @@
 //! What stands for an image in the text that a model reads: its features' tokens, and those around them and its parts.
 //!
 //! Reference: `replace_image_token` of `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`, `InternVLProcessor`,
-//! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`, `GraniteDoclingProcessor`, `PixtralProcessor`.
+//! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`, `GraniteDoclingProcessor`, `PixtralProcessor`,
+//! `Emu3Processor`.
 
 use crate::config::Ratio;
 use crate::image::{AnyRes, ImageProcessor};
@@ -21,6 +22,9 @@ pub(super) enum Replacement {
     /// Lines of an image of its own size, a feature for each square of this edge in pixels, each with a token at its end, the last one
     /// with another (`PixtralProcessor`).
     Lines { feature: String, ends: [String; 2], edge: usize },
+    /// Rows and columns of codes of an image of its own size, a code for each square of this edge in pixels and one more for the end
+    /// of a row, after their numbers (`Emu3Processor`).
+    Codes { feature: String, edge: usize, around: [String; 2], wrapper: String },
     /// The same for every image.
     Same(String),
     /// Tiles of a canvas, each a feature for so many patches of this edge, with tokens between columns and behind rows, and the
@@ -109,6 +113,11 @@ impl Replacement {
                 let line = feature.repeat(columns);
                 let lines = format!("{line}{line_end}").repeat(rows.saturating_sub(1));
                 format!("{lines}{line}{end}")
+            }
+            Self::Codes { feature, edge, around: [before, after], wrapper } => {
+                let (rows, columns) = native(processed, image, *edge)?;
+                let features = feature.repeat(rows * (columns + 1));
+                format!("{before}{rows}*{columns}{wrapper}{features}{after}")
             }
             Self::Squares { feature, each, around, whole } => {
                 let features = feature.repeat(*each);
@@ -312,6 +321,13 @@ mod tests {
         let lines = Replacement::Lines { feature, ends: [line_end, end], edge: 4 };
         assert_eq!(second_of(&lines, &values), "xxx/xxx.");
         let [feature] = named(["x"]);
+        let codes = Replacement::Codes {
+            feature: feature.clone(),
+            edge: 4,
+            around: named(["[", "]"]),
+            wrapper: "|".to_owned(),
+        };
+        assert_eq!(second_of(&codes, &values), "[2*3|xxxxxxxx]");
         let count = Count::NativeSquares(4);
         let squares = Replacement::Features { feature, around: Default::default(), count };
         assert_eq!(second_of(&squares, &values), "xxxxxx");

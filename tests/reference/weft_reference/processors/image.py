@@ -65,6 +65,7 @@ CLASSES = (
     "SamImageProcessor",
     "OwlViTImageProcessor",
     "LlavaOnevisionImageProcessor",
+    "Ernie4_5_VLMoeImageProcessor",
     "Glm4vImageProcessor",
     "Glm46VImageProcessor",
     "PaddleOCRVLImageProcessor",
@@ -261,6 +262,7 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     patches = {"patch_size": 4, "size": {"shortest_edge": 600, "longest_edge": 1400}}
     yield ProcessorCase("qwen2-vl", "Qwen2VLImageProcessor", patches, (*every, "tiny.png"))
     old = {"patch_size": 3, "merge_size": 3, "temporal_patch_size": 1, "min_pixels": 100, "max_pixels": 500}
+    yield ProcessorCase("ernie4_5-vl", "Ernie4_5_VLMoeImageProcessor", patches, (*every, "tiny.png"))
     yield ProcessorCase("qwen2-vl-pixels", "Qwen2VLImageProcessor", old, TWO, True)
     yield ProcessorCase("gemma3", "Gemma3ImageProcessor", {"size": SQUARE}, TWO)
     kept = {"size": {"height": 30, "width": 40}, "keep_aspect_ratio": True, "ensure_multiple_of": 7}

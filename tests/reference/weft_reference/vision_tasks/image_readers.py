@@ -1,5 +1,5 @@
 """Tasks of models that read an image before a text, as tokens of their own, or alone: KOSMOS-2, Florence-2, Chameleon,
-Fuyu, GIT, Pix2Struct.
+Emu3, Fuyu, GIT, Pix2Struct.
 """
 
 from __future__ import annotations
@@ -87,6 +87,40 @@ def chameleon(config: Config, codes: Callable[[int], dict[str, int]], count: int
             Call("the shuttle carries the weft", SHORT),
         ),
         "One image, two in a text, a text without images.",
+        answers=partial(answers, processor=processor),
+    )
+
+
+def emu3(config: Config, codes: Callable[[int], dict[str, int]], count: int) -> Iterator[VisionTaskCase]:
+    """Rows and columns of codes behind their numbers, and a token that begins texts; codes are squares of eight pixels."""
+    from transformers import Emu3ImageProcessor, Emu3Processor
+
+    around = {"boi_token": "<|image start|>", "eoi_token": "<|image end|>", "image_wrapper_token": "<|image token|>"}
+    made = named(POSITIONS, TEMPLATE, image_token=TOKEN, eof_token="<|extra_201|>", begin="<bos>", **around)
+    made.bos_token = "<bos>"
+    made.model_input_names = ["input_ids", "attention_mask"]
+    names = [name for name in codes(count) if name != TOKEN]
+    made.add_tokens(names)
+    tokens = {name: made.convert_tokens_to_ids(name) for name in (*names, TOKEN)}
+    text = {"vocab_size": len(made), "max_position_embeddings": POSITIONS} | SPECIAL
+    vision = {"channel_multiplier": [1, 1, 1, 1], "hidden_size": 32, "attn_resolutions": [3]}
+    tiny = config(vision=vision, text=text, vocabulary_map=tokens)
+    image = Emu3ImageProcessor(min_pixels=400, max_pixels=800)
+    processor = Emu3Processor(image_processor=image, tokenizer=made, chat_template=TEMPLATE)
+    question = [{"type": "text", "text": "What is it?"}, {"type": "image", "path": "tall.png"}]
+    yield VisionTaskCase(
+        "emu3/tasks/image-text-to-text",
+        "image-text-to-text",
+        "Emu3ForConditionalGeneration",
+        tiny,
+        processor,
+        (
+            Call({"images": "rgb.png", "text": f"{TOKEN} What is this?"}, SHORT),
+            Call({"images": ["tall.png", "wide.png"], "text": f"{TOKEN} and {TOKEN} are cloth"}, SHORT),
+            Call([{"role": "user", "content": question}], SHORT | {"return_full_text": False}),
+            Call("the shuttle carries the weft", SHORT),
+        ),
+        "One image, two of two sizes in a text, a chat, a text without images.",
         answers=partial(answers, processor=processor),
     )
 
