@@ -5,7 +5,7 @@
 //! Runs SAM 3 LiteText's text model checkpoints from the command line:
 //!
 //! ```text
-//! cargo run -p weft-sam3_lite_text_text_model --release --example run -- vil-uob/sam3-litetext-s0 --help
+//! cargo run -p weft-sam3_lite_text_text_model --release --example run -- path/to/checkpoint --help
 //! ```
 
 use std::process::ExitCode;

@@ -12,7 +12,7 @@
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("vil-uob/sam3-litetext-s0")?.load()?;
+//! let model = Model::open("path/to/checkpoint")?.load()?;
 //! let outputs = model.forward(Inputs::new(array![[49406, 320, 2368, 49407]]))?;
 //! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())

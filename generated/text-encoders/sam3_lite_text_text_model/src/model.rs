@@ -33,7 +33,7 @@ impl weft::Head for Head {
 }
 
 impl Model {
-    /// Finds a checkpoint: a folder, or a hub id such as `vil-uob/sam3-litetext-s0`. `.load()` loads it.
+    /// Finds a checkpoint: a folder, or a hub id. `.load()` loads it.
     ///
     /// # Errors
     /// When there is no such checkpoint.
@@ -67,7 +67,7 @@ impl weft::Architecture for Model {
     const NAME: &'static str = "sam3_lite_text_text_model";
     const MODEL_TYPES: &'static [&'static str] = &["sam3_lite_text_text_model"];
     const NAMES: Names = Names {
-        base_model_prefix: "text_encoder",
+        base_model_prefix: "",
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],

@@ -26,7 +26,7 @@ mod vision;
 pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match (head, kind) {
         (Head::Model, GraphKind::Forward | GraphKind::TextOnly) => {
-            image_text_hidden_states(g, c, kind)
+            granite_docling_hidden_states(g, c, kind)
         }
         (
             Head::ForConditionalGeneration,
@@ -35,35 +35,27 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
             | GraphKind::Prefill
             | GraphKind::Decode
             | GraphKind::BeamDecode,
-        ) => image_text_to_text(g, c, kind),
+        ) => granite_docling(g, c, kind),
         (_, kind) => Err(kind.absent(g)),
     }
 }
 
-/// Hidden states of a text, with or without images (`LlavaModel`). Checkpoints of the base model have no prefix.
+/// Hidden states of a text, with or without images (`GraniteDoclingModel`). Checkpoints of the base model have no prefix.
 ///
-/// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[features, hidden_size]`.
-fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
-    let (hidden, images) = multimodal(g, c, &g.root(), kind)?;
-    g.output("last_hidden_state", &hidden)?;
-    if let Some(images) = images {
-        g.output("image_hidden_states", &images.features)?;
-    }
-    Ok(())
+/// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[features, hidden_size]`, `router_logits` `[batch]`.
+fn granite_docling_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let (hidden, _) = multimodal(g, c, &g.root(), kind)?;
+    g.output("last_hidden_state", &hidden)
 }
 
-/// Causal language modelling of a text, with or without images (`LlavaForConditionalGeneration`).
+/// Causal language modelling of a text, with or without images (`GraniteDoclingForConditionalGeneration`).
 ///
-/// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[features, hidden_size]`.
-fn image_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+/// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[features, hidden_size]`, `router_logits` `[batch]`.
+fn granite_docling(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("model");
-    let (hidden, images) = multimodal(g, c, &base, kind)?;
+    let (hidden, _) = multimodal(g, c, &base, kind)?;
     let logits = logits(g, c, &base, &hidden)?;
-    g.output("logits", &logits)?;
-    if let Some(images) = images {
-        g.output("image_hidden_states", &images.features)?;
-    }
-    Ok(())
+    g.output("logits", &logits)
 }
 
 /// Logits over the vocabulary (`lm_head`), whatever head the language model has alone: `[batch, sequence, vocab_size]`.
@@ -94,8 +86,7 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(
         for (layer, features) in &images.deepstack {
             inputs.deepstack.push((*layer, nn::merge_features(g, &zeros, features, &indices)?));
         }
-        let embeds = g.scale(&images.features, c.text_config.embedding_multiplier)?;
-        x = nn::merge_features(g, &x, &embeds, &indices)?;
+        x = nn::merge_features(g, &x, &images.features, &indices)?;
     }
     Ok((language::layers(g, &c.text_config, &text, x, &inputs)?, images))
 }
@@ -118,7 +109,8 @@ fn image_indices(g: &mut Graph, c: &Config, images: &Images) -> Tensor {
 }
 
 /// Tiles to the features that replace image tokens, and to those that are added behind the first layers of the language model:
-/// `[features, hidden_size]` each. Gives the density router's logits, where there is one.
+/// `[features, hidden_size]` each; the former scaled, as the language model scales all that it takes. Gives `image_hidden_states`, those
+/// unscaled, and the density router's logits, where there is one.
 fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let (v, tower) = (&c.vision_config, w.scope("vision_model"));
     let (channels, size, shown, tiles) = (
@@ -173,6 +165,8 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let x = g.activation(Activation::Gelu, &x)?;
     let x = g.linear_no_bias(&w.scope("mlp_fc2"), &x, v.out_hidden_size)?;
     let x = g.layer_norm(&w.scope("ln_out"), &x, 1e-5)?;
+    g.output("image_hidden_states", &x)?;
+    let x = g.scale(&x, c.text_config.embedding_multiplier)?;
     Ok(Images {
         features: x,
         of: "image_rows",

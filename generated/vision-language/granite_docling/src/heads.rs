@@ -47,7 +47,7 @@ weft::inputs!(
     attention_mask, position_ids }
 );
 
-/// `GraniteDoclingModel`: Hidden states of a text with images (`LlavaModel`).
+/// `GraniteDoclingModel`: Hidden states of a text with images, and the density router's logits (`GraniteDoclingModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {
@@ -68,7 +68,8 @@ pub struct ModelOutput {
 
 weft::outputs!(ModelOutput { last_hidden_state, image_hidden_states, router_logits });
 
-/// `GraniteDoclingForConditionalGeneration`: Causal language modelling of a text with images (`LlavaForConditionalGeneration`).
+/// `GraniteDoclingForConditionalGeneration`: Causal language modelling of a text with images, and the density router's logits
+/// (`GraniteDoclingForConditionalGeneration`).
 pub type ForConditionalGeneration = HeadModel<
     crate::Model,
     ForConditionalGenerationOutput,

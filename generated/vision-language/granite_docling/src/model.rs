@@ -23,9 +23,10 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `GraniteDoclingModel`: Hidden states of a text with images (`LlavaModel`).
+    /// `GraniteDoclingModel`: Hidden states of a text with images, and the density router's logits (`GraniteDoclingModel`).
     Model,
-    /// `GraniteDoclingForConditionalGeneration`: Causal language modelling of a text with images (`LlavaForConditionalGeneration`).
+    /// `GraniteDoclingForConditionalGeneration`: Causal language modelling of a text with images, and the density router's logits
+    /// (`GraniteDoclingForConditionalGeneration`).
     ForConditionalGeneration,
 }
 

@@ -41,13 +41,10 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tenso
     let x = embeddings(g, c, &w.scope("patch_embedder"), pixel_values, &rows)?;
     let mut x = g.layer_norm(&w.scope("ln_pre"), &x, c.layer_norm_eps)?;
     for index in 0..c.num_hidden_layers {
-        let mask = if nn::is_layer_kind(&c.layer_types, index, "window_attention")
-            .unwrap_or(!(index + 1).is_multiple_of(4) && index + 1 != c.num_hidden_layers)
-        {
-            &window
-        } else {
-            &mask
-        };
+        let is_window = nn::is_layer_kind(&c.layer_types, index, "window_attention");
+        let is_window = is_window
+            .unwrap_or(!(index + 1).is_multiple_of(4) && index + 1 != c.num_hidden_layers);
+        let mask = if is_window { &window } else { &mask };
         x = layer(g, c, &w.scope("layers").index(index), &x, &rotary, mask)?;
     }
     let x = g.layer_norm(&w.scope("ln_post"), &x, c.layer_norm_eps)?;
