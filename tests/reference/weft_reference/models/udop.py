@@ -35,7 +35,7 @@ def config(**changes: Any) -> UdopConfig:
 
 
 def boxes(key: str, mask: np.ndarray, of: int = 1000) -> np.ndarray:
-    """Left, upper, right and lower edge of each token, in `of`-ths of a page; none of padding."""
+    """Left, upper, right and lower edge of each token, as multiples of 1 / `of` of a page; none of padding."""
     shape = (*mask.shape, 2)
     first = integers(f"{key}.corner", shape, 0, of - of // 8)
     made = np.concatenate([first, first + integers(f"{key}.size", shape, 1, of // 8)], axis=-1)
