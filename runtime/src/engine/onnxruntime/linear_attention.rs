@@ -179,7 +179,7 @@ struct Task<'a> {
     heads: usize,
     results: Vec<Slices<'a>>,
     states: Vec<Slices<'a>>,
-    positions: fn(&Given<'_>, Heads<'_, '_>),
+    positions: fn(&Given<'_>, &mut Heads<'_, '_>),
 }
 
 impl<'a> Task<'a> {
@@ -214,8 +214,8 @@ impl<'a> Task<'a> {
             let rows = &mut results[batch * positions..][..positions];
             for start in (0..count).step_by(step) {
                 let state = &mut state[start * key * value..][..step * key * value];
-                let heads = Heads { batch, first: first + start, place: start * value, state, rows };
-                (self.positions)(self.given, heads);
+                let mut heads = Heads { batch, first: first + start, place: start * value, state, rows };
+                (self.positions)(self.given, &mut heads);
             }
         }
     }
@@ -234,7 +234,7 @@ struct Heads<'s, 'r> {
 }
 
 /// The fastest that this processor has.
-fn fastest() -> fn(&Given<'_>, Heads<'_, '_>) {
+fn fastest() -> fn(&Given<'_>, &mut Heads<'_, '_>) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
         return with_fma::positions;
@@ -252,19 +252,19 @@ mod with_fma {
 
     /// As [`super::positions`], compiled for processors that multiply and add at once.
     #[allow(unsafe_code)]
-    pub(super) fn positions(given: &Given<'_>, heads: Heads<'_, '_>) {
+    pub(super) fn positions(given: &Given<'_>, heads: &mut Heads<'_, '_>) {
         // SAFETY: only handed out where the processor has AVX2 and FMA.
         unsafe { compiled(given, heads) }
     }
 
     #[target_feature(enable = "avx2,fma")]
-    fn compiled(given: &Given<'_>, heads: Heads<'_, '_>) {
+    fn compiled(given: &Given<'_>, heads: &mut Heads<'_, '_>) {
         super::positions::<true>(given, heads);
     }
 }
 
 #[inline(always)]
-fn positions<const FUSED: bool>(given: &Given<'_>, heads: Heads<'_, '_>) {
+fn positions<const FUSED: bool>(given: &Given<'_>, heads: &mut Heads<'_, '_>) {
     let [_, positions, key, value] = given.lengths;
     let LinearAttention { heads: all, query_heads, scale } = given.of;
     let shared = all / query_heads;
@@ -372,7 +372,7 @@ fn exp<const FUSED: bool>(x: f32) -> f32 {
     const WHOLE: f32 = 12_582_912.0;
     const TERMS: [f32; 6] =
         [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5.0e-1];
-    let within = x.max(LEAST).min(MOST);
+    let within = x.clamp(LEAST, MOST);
     let shifted = fused::<FUSED>(within, std::f32::consts::LOG2_E, WHOLE);
     let power = shifted - WHOLE;
     let left = fused::<FUSED>(power, -0.693_359_4, within);
