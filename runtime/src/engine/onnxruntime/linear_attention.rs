@@ -3,7 +3,6 @@
 //! ONNX Runtime's kernel goes over keys and values one by one. Here the longer of both axes fills registers, of values where
 //! there are several and of keys where a state has one value for each (selective scan), with exponentials of their decays.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::PoisonError;
 
@@ -284,8 +283,10 @@ fn positions<const FUSED: bool>(given: &Given<'_>, heads: &mut Heads<'_, '_>) {
                 exps::<FUSED>(&decay[at * key..][..key], &mut decays);
             }
             if value == 1 && given.beta.is_none() {
-                let kept = if by_key { Cow::Borrowed(&decays) } else { Cow::Owned(vec![one; key]) };
-                result[0] = scale * single::<FUSED>(state, &kept, q, k, v[0]);
+                if !by_key {
+                    decays.fill(one);
+                }
+                result[0] = scale * single::<FUSED>(state, &decays, q, k, v[0]);
                 continue;
             }
             let kept = |index: usize| if by_key { decays[index] } else { one };
