@@ -244,7 +244,7 @@ def unet() -> Checkpoint:
     sizes = {"sample_size": 64, "cross_attention_dim": 768}
     inputs = {
         "sample": floats(2, 4, 64, 64),
-        "timestep": np.array([500], np.float32),
+        "timestep": np.full(2, 500, np.float32),
         "encoder_hidden_states": floats(2, 77, 768),
     }
     return Checkpoint("UNet2DConditionModel", sizes, inputs)
