@@ -2,7 +2,7 @@
 
     python tests/peers/gguf_oracle.py --library libllama.so [--model MODEL_TYPE]...
 
-The files of the goldens under `tests/goldens/gguf` are written by `weft_reference.gguf_files`, which says what llama.cpp's
+The files of the goldens under `tests/goldens/gguf` are written by `weft_reference.gguf_converters`, which says what llama.cpp's
 converter does. llama.cpp itself is asked here whether that is so: of each golden's model it reads a file in single
 precision, and its logits behind a text are held against those of `transformers`. Prints a line a model and ends with 1
 where one departs further than it is known to.
@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from weft_reference.gguf_files import CONVERTERS, GgufCase
+from weft_reference.gguf_converters import CONVERTERS
+from weft_reference.gguf_files import GgufCase
 from weft_reference.models.gguf import goldens
 
 from llama_cpp import Model

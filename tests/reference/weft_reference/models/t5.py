@@ -38,8 +38,10 @@ def encoder_text(padding: Padding = "right", lengths: tuple[int, ...] = (13, 9))
     return {name: batch[name] for name in ("input_ids", "attention_mask")}
 
 
-def decoder_text(lengths: tuple[int, ...] = (6, 6), padding: Padding = "none") -> dict[str, np.ndarray]:
-    batch = text_batch(40, lengths, padding, key="decoder")
+def decoder_text(
+    lengths: tuple[int, ...] = (6, 6), padding: Padding = "none", key: str = "decoder", vocab_size: int = 40
+) -> dict[str, np.ndarray]:
+    batch = text_batch(vocab_size, lengths, padding, key=key)
     inputs = {"decoder_input_ids": batch["input_ids"]}
     inputs["decoder_input_ids"][:, 0] = 0
     if padding != "none":

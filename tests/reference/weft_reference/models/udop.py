@@ -13,6 +13,7 @@ from transformers import UdopConfig
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import Padding, floats, integers, text_batch
+from weft_reference.models.t5 import decoder_text
 
 TINY: dict[str, Any] = {
     "vocab_size": 40,
@@ -55,12 +56,7 @@ def page(
 
 
 def answer(key: str, lengths: tuple[int, ...] = (5, 5), padding: Padding = "none", vocab_size: int = 40) -> dict[str, np.ndarray]:
-    batch = text_batch(vocab_size, lengths, padding, key=f"{key}.answer")
-    inputs = {"decoder_input_ids": batch["input_ids"]}
-    inputs["decoder_input_ids"][:, 0] = 0
-    if padding != "none":
-        inputs["decoder_attention_mask"] = batch["attention_mask"]
-    return inputs
+    return decoder_text(lengths, padding, f"{key}.answer", vocab_size)
 
 
 def case(

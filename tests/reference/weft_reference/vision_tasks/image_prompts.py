@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
+import math
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import transformers
 from transformers import PreTrainedTokenizerBase
 from transformers.image_processing_backends import PilBackend
 from transformers.image_processing_utils import BatchFeature
@@ -19,6 +18,7 @@ from transformers.image_utils import PILImageResampling, SizeDict
 from weft_reference.tasks import Call
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.llava import TOKEN, answers
+from weft_reference.vision_tasks.source_functions import functions
 from weft_reference.vision_tasks.vision_language import POSITIONS, added, asked, still
 from weft_reference.wordpiece import bert_tokenizer, vocabulary
 
@@ -153,24 +153,10 @@ def deepseek_vl_hybrid(family: Family) -> Iterator[VisionTaskCase]:
     yield from asked(family, config, processor, TOKEN)
 
 
-@lru_cache
 def llama4_functions() -> dict[str, Any]:
-    """What Llama 4's image processor chooses a canvas by, whose file cannot be imported without `torchvision`."""
-    import math
-    from collections import defaultdict
-
-    folder = Path(transformers.__file__).parent / "models" / "llama4"
-    tree = ast.parse((folder / "image_processing_llama4.py").read_text())
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    names: dict[str, Any] = {
-        "torch": torch,
-        "math": math,
-        "defaultdict": defaultdict,
-        "lru_cache": lru_cache,
-        "SizeDict": SizeDict,
-    }
-    exec(compile(tree, "llama4", "exec"), names)  # noqa: S102
-    return names
+    """What Llama 4's image processor chooses a canvas by."""
+    names = {"torch": torch, "math": math, "defaultdict": defaultdict, "lru_cache": lru_cache, "SizeDict": SizeDict}
+    return functions("llama4", **names)
 
 
 class Llama4ImageProcessorPil(PilBackend):

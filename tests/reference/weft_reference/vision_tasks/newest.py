@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from weft_reference.tasks import Answer, Call
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.image_prompts import SHORT, plain
 from weft_reference.vision_tasks.llava import TOKEN, answers
+from weft_reference.vision_tasks.source_functions import functions
 from weft_reference.vision_tasks.vision_language import IDEFICS3, POSITIONS, VISION, added, asked, still
 from weft_reference.wordpiece import vocabulary
 
@@ -92,17 +92,6 @@ def granite_docling(family: Family) -> Iterator[VisionTaskCase]:
         yield from asked(family, config, processor, TOKEN, name)
 
 
-@lru_cache
-def smart_resize() -> Any:
-    """`smart_resize` of Muse Glimmer, whose file cannot be imported without `torchvision`."""
-    folder = Path(transformers.__file__).parent / "models" / "muse_glimmer"
-    tree = ast.parse((folder / "image_processing_muse_glimmer.py").read_text())
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    names: dict[str, Any] = {"itertools": itertools, "math": math}
-    exec(compile(tree, "muse_glimmer", "exec"), names)  # noqa: S102
-    return names["smart_resize"]
-
-
 class MuseGlimmerImageProcessorPil(PilBackend):
     """Muse Glimmer's on Pillow: the reference's own choice of a size, and its order of values."""
 
@@ -120,7 +109,8 @@ class MuseGlimmerImageProcessorPil(PilBackend):
     def _preprocess(self, images: list[np.ndarray], resample: Any, return_tensors: Any, **_: Any) -> BatchFeature:
         edge, patches, grids = self.patch_size, [], []
         for image in images:
-            height, width = smart_resize()(*image.shape[-2:], edge * self.merge_size, self.max_image_tokens)
+            choose = functions("muse_glimmer", itertools=itertools, math=math)["smart_resize"]
+            height, width = choose(*image.shape[-2:], edge * self.merge_size, self.max_image_tokens)
             resized = self.resize(image, SizeDict(height=height, width=width), resample)
             numbers = self.normalize(self.rescale(resized, self.rescale_factor), self.image_mean, self.image_std)
             rows, columns = height // edge, width // edge
@@ -258,7 +248,6 @@ def idefics(config: Any) -> Iterator[VisionTaskCase]:
 def thinker(family: Any, kind: str) -> Iterator[VisionTaskCase]:
     """Qwen2-VL's images beside recordings, which are not given here; positions are along rows and columns where a token stands
     before an image."""
-    import transformers
     from transformers import Qwen2VLImageProcessorPil
 
     tokens = {"image_token": TOKEN, "audio_token": "<audio>", "video_token": "<video>"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import transformers
 from transformers import (
     AyaVisionProcessor,
     Cohere2VisionProcessor,
@@ -29,6 +27,7 @@ from transformers.processing_utils import ProcessorMixin
 from weft_reference.tasks import Call
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.llava import TEMPLATE, TOKEN, answers, named
+from weft_reference.vision_tasks.source_functions import functions
 from weft_reference.wordpiece import vocabulary
 
 if TYPE_CHECKING:
@@ -81,17 +80,6 @@ def aya_vision(family: Family) -> Iterator[VisionTaskCase]:
     yield from asked(family, config, processor, "<image>")
 
 
-@lru_cache
-def optimal_canvas() -> Any:
-    """`get_optimal_tiled_canvas` of Cohere 2 Vision, whose file cannot be imported without `torchvision`."""
-    folder = Path(transformers.__file__).parent / "models" / "cohere2_vision"
-    tree = ast.parse((folder / "image_processing_cohere2_vision.py").read_text())
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    names: dict[str, Any] = {"np": np, "lru_cache": lru_cache}
-    exec(compile(tree, "cohere2_vision", "exec"), names)  # noqa: S102
-    return names["get_optimal_tiled_canvas"]
-
-
 class LeastScaled(GotOcr2ImageProcessorPil):
     """Cohere 2 Vision's on Pillow: GOT-OCR 2's with another choice of tiles."""
 
@@ -99,7 +87,7 @@ class LeastScaled(GotOcr2ImageProcessorPil):
         from transformers.models.got_ocr2 import image_processing_pil_got_ocr2 as module
 
         before = module.get_optimal_tiled_canvas
-        module.get_optimal_tiled_canvas = optimal_canvas()
+        module.get_optimal_tiled_canvas = functions("cohere2_vision", np=np, lru_cache=lru_cache)["get_optimal_tiled_canvas"]
         try:
             return super()._preprocess(*args, **kwargs)
         finally:
