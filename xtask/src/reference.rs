@@ -140,8 +140,9 @@ pub fn command(python: &Path) -> Command {
     command
 }
 
-/// A Python command that finds `diffusers` too: what tests/reference/requirements-diffusion.txt pins lies in a folder of its own
-/// in the cache, over the environment of all else, so that neither makes the other again.
+/// A Python command that finds `diffusers` too, and `weft_reference` from any folder: what
+/// tests/reference/requirements-diffusion.txt pins lies in a folder of its own in the cache, over the environment of all else,
+/// so that neither makes the other again.
 pub fn with_diffusers(python: &Path) -> Result<Command> {
     let requirements = folder().join("requirements-diffusion.txt");
     let pins = fs::read(&requirements).with_context(|| format!("reading {}", requirements.display()))?;
@@ -170,7 +171,7 @@ pub fn with_diffusers(python: &Path) -> Result<Command> {
     }
     let mut command = command(python);
     let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
-    let paths = std::iter::once(packages).chain(std::env::split_paths(&others));
+    let paths = [packages, folder()].into_iter().chain(std::env::split_paths(&others));
     command.env("PYTHONPATH", std::env::join_paths(paths).context("joining PYTHONPATH")?);
     Ok(command)
 }

@@ -39,7 +39,7 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);
     let placed = places::experts_by_place(graph);
-    let recurrent = own_linear_attention(graph, DOMAIN);
+    let recurrent = own_linear_attention(graph);
     if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
         model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
     }

@@ -1,8 +1,8 @@
 //! Decoders and encoders.
 
 use super::names::{
-    BERT, BLOOM, DECODER, EUROBERT, FOUR_NORMS, FUSED_MLP, GATED_MLP, GLM4_NORMS, GPT_NEOX, GPT2,
-    HUNYUAN_NORMS, MIXTRAL, MPT, PHI, POST_NORMS, PRE_NORMS, STARCODER2, UNGATED_MLP,
+    BEFORE_NORMS, BERT, BLOOM, DECODER, FUSED_MLP, GATED_MLP, GLM4_NORMS, GPT_NEOX, GPT2, HUNYUAN_NORMS,
+    MIXTRAL, MPT, PHI, POST_ATTENTION_NORM, POST_NORMS, PRE_NORMS, STARCODER2, UNGATED_MLP,
 };
 use super::{Architecture, Change, Model, Names, Rope, Source, When};
 use Source::{Fixed, Has, HeadDim, Key, Lacks, Maybe, QueryScalar, Rows};
@@ -142,7 +142,7 @@ pub const ALL: &[Architecture] = &[
                     ("query_pre_attn_scalar", QueryScalar(46)),
                 ],
             ],
-            &[DECODER, FOUR_NORMS, GATED_MLP],
+            &[DECODER, BEFORE_NORMS, POST_NORMS, GATED_MLP],
         )
     },
     Architecture {
@@ -163,7 +163,7 @@ pub const ALL: &[Architecture] = &[
                     ("query_pre_attn_scalar", QueryScalar(62)),
                 ],
             ],
-            &[DECODER, FOUR_NORMS, GATED_MLP],
+            &[DECODER, BEFORE_NORMS, POST_NORMS, GATED_MLP],
         )
     },
     plain(
@@ -383,14 +383,7 @@ pub const ALL: &[Architecture] = &[
                 ("mlp_bias", Has("blk.0.ffn_down.bias")),
             ],
         ],
-        &[
-            DECODER,
-            &[
-                ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
-                ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
-            ],
-            GATED_MLP,
-        ],
+        &[DECODER, POST_ATTENTION_NORM, GATED_MLP],
     ),
     plain(
         "jais2",
@@ -418,7 +411,7 @@ pub const ALL: &[Architecture] = &[
         "eurobert",
         &[one("eurobert", "EuroBertModel")],
         &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS],
-        &[EUROBERT],
+        &[DECODER, PRE_NORMS, GATED_MLP],
     ),
     Architecture {
         rope: Rope::Absent,

@@ -2,8 +2,8 @@
 
 use super::decoders::{Fields, HEADS, INTERMEDIATE, KV_HEADS, RMS, SIZES, one, plain};
 use super::names::{
-    DECODER, ERNIE_BIAS, EXPERTS, GATED_MLP, HUNYUAN_GATE, HUNYUAN_NORMS, MIXTRAL, PRE_NORMS, ROUTER_BIAS,
-    SHARED_EXPERT, SHARED_EXPERTS, SHARED_MLP,
+    DECODER, ERNIE_BIAS, EXPERTS, GATED_MLP, HUNYUAN_GATE, HUNYUAN_NORMS, MIXTRAL, POST_ATTENTION_NORM,
+    PRE_NORMS, ROUTER_BIAS, SHARED_EXPERT, SHARED_EXPERTS, SHARED_MLP,
 };
 use super::{Architecture, Change, Source};
 use Source::{Fixed, Has, Key, Maybe};
@@ -149,17 +149,7 @@ pub const ALL: &[Architecture] = &[
             ROUTED,
             &[("attention_bias", Has("blk.0.attn_q.bias")), ("use_qk_norm", Has("blk.0.attn_q_norm.weight"))],
         ],
-        &[
-            DECODER,
-            &[
-                ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
-                ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
-            ],
-            GATED_MLP,
-            EXPERTS,
-            SHARED_EXPERTS,
-            ROUTER_BIAS,
-        ],
+        &[DECODER, POST_ATTENTION_NORM, GATED_MLP, EXPERTS, SHARED_EXPERTS, ROUTER_BIAS],
     ),
     plain(
         "dots1",

@@ -24,18 +24,22 @@ pub const PRE_NORMS: &Names = &[
     ("blk.{}.ffn_norm", "model.layers.{}.post_attention_layernorm"),
 ];
 
-/// Of norms before and after attention and MLP (Gemma 2).
-pub const FOUR_NORMS: &Names = &[
+/// Of norms before attention and MLP where others follow these (Gemma 2); with [`POST_NORMS`].
+pub const BEFORE_NORMS: &Names = &[
     ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
-    ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
     ("blk.{}.ffn_norm", "model.layers.{}.pre_feedforward_layernorm"),
-    ("blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"),
 ];
 
-/// Of norms behind attention and MLP alone (OLMo 2).
+/// Of norms behind attention and MLP (Gemma 2, OLMo 2).
 pub const POST_NORMS: &Names = &[
     ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
     ("blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"),
+];
+
+/// Of norms before attention and MLP, the latter of which files name for what it follows (Seed-OSS, GLM-4.5).
+pub const POST_ATTENTION_NORM: &Names = &[
+    ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
+    ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
 ];
 
 /// Of norms before and after attention and MLP, under other names (GLM-4).
@@ -200,62 +204,37 @@ pub const BERT: &Names = &[
     ("blk.{}.layer_output_norm", "encoder.layer.{}.output.LayerNorm"),
 ];
 
-/// Of EuroBERT, as its base model has them.
-pub const EUROBERT: &Names = &[
-    ("token_embd", "embed_tokens"),
-    ("output_norm", "norm"),
-    ("blk.{}.attn_norm", "layers.{}.input_layernorm"),
-    ("blk.{}.ffn_norm", "layers.{}.post_attention_layernorm"),
-    ("blk.{}.attn_q", "layers.{}.self_attn.q_proj"),
-    ("blk.{}.attn_k", "layers.{}.self_attn.k_proj"),
-    ("blk.{}.attn_v", "layers.{}.self_attn.v_proj"),
-    ("blk.{}.attn_output", "layers.{}.self_attn.o_proj"),
-    ("blk.{}.ffn_gate", "layers.{}.mlp.gate_proj"),
-    ("blk.{}.ffn_up", "layers.{}.mlp.up_proj"),
-    ("blk.{}.ffn_down", "layers.{}.mlp.down_proj"),
+/// Of both Mambas.
+pub const MAMBAS: &Names = &[
+    ("token_embd", "backbone.embeddings"),
+    ("output_norm", "backbone.norm_f"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_norm", "backbone.layers.{}.norm"),
+    ("blk.{}.ssm_in", "backbone.layers.{}.mixer.in_proj"),
+    ("blk.{}.ssm_conv1d", "backbone.layers.{}.mixer.conv1d"),
+    ("blk.{}.ssm_a", "backbone.layers.{}.mixer.A_log"),
+    ("blk.{}.ssm_d", "backbone.layers.{}.mixer.D"),
+    ("blk.{}.ssm_out", "backbone.layers.{}.mixer.out_proj"),
 ];
 
 /// Of Mamba and FalconMamba, whose norms of ∆, B and C have no weights.
 pub const MAMBA: &Names = &[
-    ("token_embd", "backbone.embeddings"),
-    ("output_norm", "backbone.norm_f"),
-    ("output", "lm_head"),
-    ("blk.{}.attn_norm", "backbone.layers.{}.norm"),
-    ("blk.{}.ssm_in", "backbone.layers.{}.mixer.in_proj"),
-    ("blk.{}.ssm_conv1d", "backbone.layers.{}.mixer.conv1d"),
     ("blk.{}.ssm_x", "backbone.layers.{}.mixer.x_proj"),
     ("blk.{}.ssm_dt", "backbone.layers.{}.mixer.dt_proj"),
-    ("blk.{}.ssm_a", "backbone.layers.{}.mixer.A_log"),
-    ("blk.{}.ssm_d", "backbone.layers.{}.mixer.D"),
-    ("blk.{}.ssm_out", "backbone.layers.{}.mixer.out_proj"),
 ];
 
 /// Of Mamba 2.
 pub const MAMBA2: &Names = &[
-    ("token_embd", "backbone.embeddings"),
-    ("output_norm", "backbone.norm_f"),
-    ("output", "lm_head"),
-    ("blk.{}.attn_norm", "backbone.layers.{}.norm"),
-    ("blk.{}.ssm_in", "backbone.layers.{}.mixer.in_proj"),
-    ("blk.{}.ssm_conv1d", "backbone.layers.{}.mixer.conv1d"),
     ("blk.{}.ssm_dt.bias", "backbone.layers.{}.mixer.dt_bias"),
-    ("blk.{}.ssm_a", "backbone.layers.{}.mixer.A_log"),
-    ("blk.{}.ssm_d", "backbone.layers.{}.mixer.D"),
     ("blk.{}.ssm_norm", "backbone.layers.{}.mixer.norm"),
-    ("blk.{}.ssm_out", "backbone.layers.{}.mixer.out_proj"),
 ];
 
-/// Of LFM2; older files name the last norm otherwise.
+/// Of LFM2, over a decoder's; older files name the last norm otherwise.
 pub const LFM2: &Names = &[
-    ("token_embd", "model.embed_tokens"),
     ("token_embd_norm", "model.embedding_norm"),
     ("output_norm", "model.embedding_norm"),
-    ("output", "lm_head"),
     ("blk.{}.attn_norm", "model.layers.{}.operator_norm"),
     ("blk.{}.ffn_norm", "model.layers.{}.ffn_norm"),
-    ("blk.{}.attn_q", "model.layers.{}.self_attn.q_proj"),
-    ("blk.{}.attn_k", "model.layers.{}.self_attn.k_proj"),
-    ("blk.{}.attn_v", "model.layers.{}.self_attn.v_proj"),
     ("blk.{}.attn_output", "model.layers.{}.self_attn.out_proj"),
     ("blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_layernorm"),
     ("blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_layernorm"),

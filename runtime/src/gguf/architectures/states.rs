@@ -1,12 +1,12 @@
 //! Models with states of a fixed size: state spaces and short convolutions.
 
 use super::decoders::{Fields, SIZES, one, plain};
-use super::names::{LFM2, MAMBA, MAMBA2};
+use super::names::{DECODER, LFM2, MAMBA, MAMBA2, MAMBAS};
 use super::{Architecture, Change, Model, Rope, Source, When};
 use Source::{Fixed, Has, Key, Lacks, Quotient, Rows};
 
 /// What the configurations of both Mambas have.
-const MAMBAS: &Fields = &[
+const STATES: &Fields = &[
     ("vocab_size", Rows("token_embd.weight")),
     ("hidden_size", Key(&["embedding_length"])),
     ("num_hidden_layers", Key(&["block_count"])),
@@ -34,7 +34,7 @@ pub const ALL: &[Architecture] = &[
                 one("mamba", "MambaForCausalLM"),
             ],
             &[
-                MAMBAS,
+                STATES,
                 &[
                     ("intermediate_size", Key(&["ssm.inner_size"])),
                     ("time_step_rank", Key(&["ssm.time_step_rank"])),
@@ -42,7 +42,7 @@ pub const ALL: &[Architecture] = &[
                     ("mixer_rms_eps", Key(&["attention.layer_norm_rms_epsilon"])),
                 ],
             ],
-            &[MAMBA],
+            &[MAMBAS, MAMBA],
         )
     },
     Architecture {
@@ -57,14 +57,14 @@ pub const ALL: &[Architecture] = &[
             "mamba2",
             &[one("mamba2", "Mamba2ForCausalLM")],
             &[
-                MAMBAS,
+                STATES,
                 &[
                     ("num_heads", Key(&["ssm.time_step_rank"])),
                     ("head_dim", Quotient("ssm.inner_size", "ssm.time_step_rank")),
                     ("n_groups", Key(&["ssm.group_count"])),
                 ],
             ],
-            &[MAMBA2],
+            &[MAMBAS, MAMBA2],
         )
     },
     Architecture {
@@ -84,7 +84,7 @@ pub const ALL: &[Architecture] = &[
                     ("layer_types", Source::ConvolutionLayers),
                 ],
             ],
-            &[LFM2],
+            &[DECODER, LFM2],
         )
     },
 ];

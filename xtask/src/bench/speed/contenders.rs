@@ -21,12 +21,6 @@ fn folder() -> PathBuf {
 
 fn python_command(python: &Path, script: &str) -> Result<Command> {
     let mut command = reference::with_diffusers(python)?;
-    // What writes goldens writes the peers' files too.
-    let others = command.get_envs().find(|(name, _)| *name == "PYTHONPATH").and_then(|(_, paths)| paths);
-    let paths = std::iter::once(root().join("tests/reference"))
-        .chain(std::env::split_paths(others.unwrap_or_default()))
-        .collect::<Vec<_>>();
-    command.env("PYTHONPATH", std::env::join_paths(paths).context("joining PYTHONPATH")?);
     command.current_dir(folder()).arg(script);
     Ok(command)
 }

@@ -1,5 +1,6 @@
 //! Against its definition, number by number.
 
+use super::positions::{exp, positions};
 use super::*;
 
 /// Numbers of a rule, between -1 and 1.
@@ -125,6 +126,8 @@ fn lengths_that_do_not_fit_are_refused() {
     assert!(given.check().is_ok() && given.by_key());
     assert!(Given { decay: Some(&[0.0; 3]), ..given }.check().is_err());
     assert!(Given { q: &four, ..given }.check().is_err());
+    let nothing = Given { lengths: [1, 1, 0, 1], q: &[], k: &[], state: &[], decay: None, ..given };
+    assert!(nothing.check().is_err());
 }
 
 #[test]
