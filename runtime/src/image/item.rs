@@ -40,12 +40,12 @@ impl<'a> Item<'a> {
 }
 
 impl Part<'_> {
-    /// Height and width; none of patches.
-    pub(super) fn size(&self) -> Option<Pixels> {
+    /// Height and width; of patches how many there are, and the pixels of each.
+    pub(super) fn size(&self) -> Pixels {
         match self {
-            Self::Levels(image) => Some(pixels(image)),
-            Self::Numbers(numbers) => Some((numbers.dim().1, numbers.dim().2)),
-            Self::Patches(_) => None,
+            Self::Levels(image) => pixels(image),
+            Self::Numbers(numbers) => (numbers.dim().1, numbers.dim().2),
+            Self::Patches(patches) => (patches.values.nrows(), patches.values.ncols() / 3),
         }
     }
 

@@ -193,6 +193,9 @@ pub(super) struct Source {
     json: Json,
 }
 
+/// The most frames of a patch; published processors have two.
+const MOST_FRAMES: usize = 64;
+
 /// The most tiles that a version of an image is cut into.
 const MOST_PATCHES: usize = 1024;
 
@@ -309,6 +312,10 @@ impl Settings {
             crop_to_patches.filter(|(fewest, most)| fewest > most || *most > MOST_PATCHES)
         {
             return Err(format!("`max_patches`: is {most}, but must be from {fewest} to {MOST_PATCHES}"));
+        }
+        if written.temporal_patch_size > MOST_FRAMES {
+            let frames = written.temporal_patch_size;
+            return Err(format!("`temporal_patch_size`: is {frames}, but must be at most {MOST_FRAMES}"));
         }
         if written.dense_max_patches > MOST_PATCHES {
             let most = written.dense_max_patches;

@@ -219,7 +219,7 @@ impl Step {
             _ => {}
         }
         for item in &mut items {
-            let becomes = item.parts.iter().filter_map(|part| self.becomes(part.size()?));
+            let becomes = item.parts.iter().filter_map(|part| self.becomes(part.size()));
             bounded(item.size, becomes.fold(0, usize::saturating_add))?;
             let parts = std::mem::take(&mut item.parts);
             for part in parts {

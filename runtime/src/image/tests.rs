@@ -188,6 +188,22 @@ fn sizes_of_tiles_have_pixels_that_memory_holds() {
 }
 
 #[test]
+fn patches_are_of_no_more_frames_than_memory_holds() {
+    for class in ["Qwen2VLImageProcessor", "MuseGlimmerImageProcessor"] {
+        let with = |frames: u64| {
+            let settings = json!({"image_processor_type": class, "temporal_patch_size": frames});
+            refusal(&[("preprocessor_config.json", settings)])
+        };
+        let problem = with(1 << 40);
+        assert!(
+            problem.contains("`temporal_patch_size`: is 1099511627776, but must be at most 64"),
+            "{problem}"
+        );
+        assert!(!with(2).contains("error"));
+    }
+}
+
+#[test]
 fn no_more_pixels_are_asked_for_than_are_made_in_time() {
     let many = |patches: usize| {
         let settings = json!({"image_processor_type": "Pix2StructImageProcessor", "max_patches": patches});

@@ -217,9 +217,8 @@ pub(super) fn muse_glimmer(settings: &Settings) -> Steps {
                 .to_owned(),
         );
     }
-    if patch_size.saturating_mul(merge_size) > 1024 || frames > 64 {
-        return Err("`patch_size` and `merge_size`: must be at most 1024 together, `temporal_patch_size` 64"
-            .to_owned());
+    if patch_size.saturating_mul(merge_size) > 1024 {
+        return Err("`patch_size` and `merge_size`: must be at most 1024 together".to_owned());
     }
     let size = Size::NearestGrid { square: patch_size * merge_size, most };
     let mut steps: Vec<_> = settings.resize.map(|_| resize(settings, size)).into_iter().collect();

@@ -45,6 +45,10 @@ impl Step {
                 let edge = |length: usize| length.saturating_add(*multiple);
                 Some(area((edge(part.0), edge(part.1))))
             }
+            // Two frames of a patch, which published models have, are the image's own pixels.
+            Self::PatchifySquares { frames, .. } | Self::RepeatFrames(frames) => {
+                Some(area(part).saturating_mul(frames.div_ceil(2)))
+            }
             Self::ResizeText { size, .. } => Some(area(size.of(part))),
             Self::FitTiles(tiles) => Some(area(tiles.size).saturating_mul(tiles.most + 1)),
             Self::CropToPatches { size, limits, canvas, .. } => {

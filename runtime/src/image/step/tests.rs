@@ -124,6 +124,12 @@ fn sizes_that_no_model_reads_are_refused() {
         let error = step.run(vec![Item::new(&images[0])]).unwrap_err().to_string();
         assert!(error.contains("at most 16777216 are made") && error.contains("help: "), "{step:?}: {error}");
     }
+    let wide = image(1024, 1024);
+    let patched = |frames| Step::PatchifySquares { patch_size: 8, merge_size: 1, frames };
+    let two = patched(2).run(vec![Item::new(&wide)]).unwrap();
+    assert!(patched(34).run(vec![Item::new(&wide)]).unwrap_err().to_string().contains("17825792 pixels"));
+    // Patches of two frames, so many times again.
+    assert!(Step::RepeatFrames(18).run(two).unwrap_err().to_string().contains("18874368 pixels"));
     let tiles = Step::AnyResTiles { grid: vec![(40, 40)], whole: (1, 1), tile: 1, resample };
     let many = tiles.run(vec![Item::new(&long[0])]).unwrap();
     assert!(Step::CenterCrop((12, 1024)).run(many).is_err(), "1601 tiles of 12288 pixels");
