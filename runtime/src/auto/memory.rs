@@ -59,11 +59,16 @@ pub(crate) fn needed_on_gpu(elements: u64, precision: Precision) -> u64 {
 
 /// Bytes of the machine's memory that weights take besides the pages of their files, which can be dropped.
 fn needed(hardware: Hardware, weights: &[WeightData], mapped: bool) -> u64 {
-    let quantized = |weight: &&WeightData| matches!(weight.bytes, Bytes::Quantized(_));
-    let blocks: u64 = weights.iter().filter(quantized).map(|weight| weight.bytes.length()).sum();
-    let weights: Vec<_> = weights.iter().filter(|weight| !quantized(weight)).collect();
+    let cpu = matches!(hardware, Hardware::Cpu | Hardware::Auto);
+    let by_codes = |weight: &&WeightData| match &weight.bytes {
+        // Only the CPU runs a batch of matrices by its codes.
+        Bytes::Quantized(blocks) => cpu || blocks.batch.is_none(),
+        _ => false,
+    };
+    let blocks: u64 = weights.iter().filter(by_codes).map(|weight| codes(cpu, weight)).sum();
+    let weights: Vec<_> = weights.iter().filter(|weight| !by_codes(weight)).collect();
     let count = |weight: &&WeightData| weight.shape.iter().product::<usize>() as u64;
-    let single = weights.iter().filter(|weight| weight.dtype == Dtype::F32).map(count).sum::<u64>();
+    let single = weights.iter().filter(|weight| stored_in(weight) == Dtype::F32).map(count).sum::<u64>();
     let all = weights.iter().map(count).sum::<u64>();
     match hardware {
         Hardware::Cpu | Hardware::Auto if mapped => 0,
@@ -72,6 +77,31 @@ fn needed(hardware: Hardware, weights: &[WeightData], mapped: bool) -> u64 {
         // Copies in single precision, and while those of 16 bits are converted 0.4 times as much again.
         Hardware::Openvino => 4 * single + (all - single) * 28 / 5 + blocks,
         _ => 0,
+    }
+}
+
+/// The type of a weight's values as they are handed over.
+fn stored_in(weight: &WeightData) -> Dtype {
+    match &weight.bytes {
+        Bytes::Quantized(blocks) => blocks.exact_dtype(),
+        _ => weight.dtype,
+    }
+}
+
+/// Bytes of memory that a weight takes by its codes.
+fn codes(cpu: bool, weight: &WeightData) -> u64 {
+    match &weight.bytes {
+        // The CPU reads places in a codebook where they lie; elsewhere they become codes of 8 bits.
+        Bytes::Quantized(blocks) if blocks.codebook().is_some() => match cpu {
+            true => [&blocks.codes, &blocks.scales]
+                .into_iter()
+                .chain(&blocks.outer)
+                .filter(|bytes| !matches!(bytes, Bytes::File { .. }))
+                .map(Bytes::length)
+                .sum(),
+            false => 2 * blocks.size(),
+        },
+        bytes => bytes.length(),
     }
 }
 
@@ -107,7 +137,10 @@ pub(crate) fn gigabytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::weights::BlockQuantized;
 
     /// A weight of a million elements times `millions`.
     fn weight(dtype: Dtype, millions: usize) -> WeightData {
@@ -142,6 +175,27 @@ mod tests {
         let refused = fit(Hardware::Openvino, None, Some(7_000_000_000)).unwrap_err().to_string();
         assert!(refused.contains("need 7.6 GB") && refused.contains("run it on cpu"), "{refused}");
         assert_eq!(fit(Hardware::Openvino, None, Some(8_000_000_000)).unwrap(), (None, None));
+    }
+
+    #[test]
+    fn codes_in_files_take_no_memory_of_the_cpu() {
+        let experts = |codes: Bytes| {
+            let blocks = BlockQuantized {
+                batch: Some(4),
+                codes,
+                ..crate::weights::testing::sample([64, 1024], 4, 32, "e2m1")
+            };
+            let (dtype, shape, stored_as) = (Dtype::F32, vec![4, 1024, 16], "w".to_owned());
+            [WeightData { dtype, shape, stored_as, bytes: Bytes::Quantized(Arc::new(blocks)) }]
+        };
+        let mapped = experts(Bytes::File { path: "m".into(), offset: 0, length: 1 << 15 });
+        // Scales of one byte for each 32.
+        assert_eq!(needed(Hardware::Cpu, &mapped, false), 1 << 11);
+        assert_eq!(
+            needed(Hardware::Cpu, &experts(Bytes::memory(vec![0; 1 << 15])), false),
+            (1 << 15) + (1 << 11)
+        );
+        assert_eq!(needed(Hardware::Openvino, &mapped, false), (1 << 16) * 28 / 5);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::unpack::{self, Unpack};
 pub use super::unpack::{Repack, neighbours};
 use crate::Dtype;
+use crate::weights::Codebook;
 
 /// An element type (`ggml_type`).
 #[derive(Debug)]
@@ -34,9 +35,13 @@ pub enum Form {
         scales: Dtype,
         /// Whether a group has a minimum besides its scale.
         minimums: bool,
+        /// What codes are places in, where they are no numbers.
+        codebook: Option<Codebook>,
+        /// Where in a block the scale of its scales is, in half precision, of types whose scales are whole numbers.
+        outer: Option<usize>,
         /// Reads one block.
         unpack: Unpack,
-        /// Where a block is one group, with a scale in half precision and codes that only change places: does that.
+        /// Where a block is one group, with a scale that is stored as it runs and codes that only change places: does that.
         repack: Option<Repack>,
     },
     /// Not at all: no weights are of such a type, or no kernel runs them.
@@ -63,14 +68,44 @@ const fn scaled(
         name,
         elements,
         bytes,
-        form: Form::Blocks { bits, group, scales, minimums: false, unpack, repack: None },
+        form: Form::Blocks {
+            bits,
+            group,
+            scales,
+            minimums: false,
+            codebook: None,
+            outer: None,
+            unpack,
+            repack: None,
+        },
     }
 }
 
 /// The same, faster.
 const fn repacked(kind: Kind, fast: Repack) -> Kind {
-    let Form::Blocks { bits, group, scales, minimums, unpack, .. } = kind.form else { return kind };
-    Kind { form: Form::Blocks { bits, group, scales, minimums, unpack, repack: Some(fast) }, ..kind }
+    let Form::Blocks { bits, group, scales, minimums, codebook, outer, unpack, .. } = kind.form else {
+        return kind;
+    };
+    let repack = Some(fast);
+    Kind { form: Form::Blocks { bits, group, scales, minimums, codebook, outer, unpack, repack }, ..kind }
+}
+
+/// The same, with codes that are places in a codebook.
+const fn in_codebook(kind: Kind, book: Codebook) -> Kind {
+    let Form::Blocks { bits, group, scales, minimums, outer, unpack, repack, .. } = kind.form else {
+        return kind;
+    };
+    let codebook = Some(book);
+    Kind { form: Form::Blocks { bits, group, scales, minimums, codebook, outer, unpack, repack }, ..kind }
+}
+
+/// The same, with scales that are whole numbers, and what they are multiplied with at this place of a block.
+const fn nested(kind: Kind, place: usize) -> Kind {
+    let Form::Blocks { bits, group, scales, minimums, codebook, unpack, repack, .. } = kind.form else {
+        return kind;
+    };
+    let outer = Some(place);
+    Kind { form: Form::Blocks { bits, group, scales, minimums, codebook, outer, unpack, repack }, ..kind }
 }
 
 /// Blocks whose groups have a scale and a minimum.
@@ -85,11 +120,21 @@ const fn with_minimums(
         name,
         elements,
         bytes,
-        form: Form::Blocks { bits, group, scales, minimums: true, unpack, repack: None },
+        form: Form::Blocks {
+            bits,
+            group,
+            scales,
+            minimums: true,
+            codebook: None,
+            outer: None,
+            unpack,
+            repack: None,
+        },
     }
 }
 
-use Dtype::{Bf16, F16, F32};
+use Codebook::{E2m1, Iq4Nl};
+use Dtype::{Bf16, F16, F32, U8};
 
 /// All types with an id today; those of 4, 5, 31 to 33 and 36 to 38 were removed.
 const KINDS: &[Kind] = &[
@@ -106,11 +151,17 @@ const KINDS: &[Kind] = &[
     with_minimums((12, "Q4_K"), (256, 144), (4, 32, F32), unpack::q4_k),
     with_minimums((13, "Q5_K"), (256, 176), (8, 32, F32), unpack::q5_k),
     scaled((14, "Q6_K"), (256, 210), (8, 16, F32), unpack::q6_k),
-    scaled((20, "IQ4_NL"), (32, 18), (8, 32, F16), unpack::iq4_nl),
-    scaled((23, "IQ4_XS"), (256, 136), (8, 32, F32), unpack::iq4_xs),
+    in_codebook(
+        repacked(scaled((20, "IQ4_NL"), (32, 18), (4, 32, F16), unpack::q4_0), unpack::repack_q4_0),
+        Iq4Nl,
+    ),
+    nested(in_codebook(scaled((23, "IQ4_XS"), (256, 136), (4, 32, F16), unpack::iq4_xs), Iq4Nl), 0),
     scaled((34, "TQ1_0"), (256, 54), (2, 128, F16), unpack::tq1_0),
     with_minimums((35, "TQ2_0"), (256, 66), (2, 128, F16), unpack::tq2_0),
-    scaled((39, "MXFP4"), (32, 17), (8, 32, F32), unpack::mxfp4),
+    in_codebook(
+        repacked(scaled((39, "MXFP4"), (32, 17), (4, 32, U8), unpack::mxfp4), unpack::repack_mxfp4),
+        E2m1,
+    ),
     with_minimums((42, "Q2_0"), (64, 18), (2, 64, F16), unpack::q2_0),
     refused(9, "Q8_1", 32, 40),
     refused(15, "Q8_K", 256, 292),

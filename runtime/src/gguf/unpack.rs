@@ -1,9 +1,11 @@
-//! Blocks of each quantized type into codes, scales and minimums: `w = (code − 2^(bits − 1)) · scale`, or
-//! `w = code · scale + minimum`.
+//! Blocks of each quantized type into codes, scales and minimums: `w = (code − 2^(bits − 1)) · scale`,
+//! `w = code · scale + minimum`, or of types with a codebook `w = codebook[code] · scale`.
 //!
 //! Reference: `gguf-py`'s `quants.py` and ggml's `dequantize_row_*`, whose values these give bit for bit.
 
 use half::f16;
+
+use crate::weights::e8m0;
 
 /// Reads one block: a code for each element, a scale for each group of them, and a minimum for each where the type has them.
 pub type Unpack = fn(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]);
@@ -45,8 +47,12 @@ pub fn neighbours(codes: u64) -> [u8; 4] {
 
 /// Nibbles of both halves become those of neighbours.
 pub fn repack_q4_0(block: &[u8], codes: &mut [u8]) {
+    repack_nibbles(&block[2..], codes);
+}
+
+fn repack_nibbles(nibbles: &[u8], codes: &mut [u8]) {
     let (first, second) = codes.split_at_mut(8);
-    for (index, bytes) in block[2..].as_chunks::<8>().0.iter().enumerate() {
+    for (index, bytes) in nibbles.as_chunks::<8>().0.iter().enumerate() {
         let bytes = u64::from_le_bytes(*bytes);
         let [low, high] = [bytes, bytes >> 4].map(|nibbles| neighbours(nibbles & 0x0f0f_0f0f_0f0f_0f0f));
         first[index * 4..][..4].copy_from_slice(&low);
@@ -184,43 +190,26 @@ pub fn q6_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
     }
 }
 
-/// The values of IQ4's codes, plus 128.
-const IQ4: [u8; 16] = [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241];
-
-pub fn iq4_nl(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
-    scales[0] = half(block, 0);
-    nibbles(&block[2..18], codes);
-    look_up(&IQ4, codes);
-}
-
-fn look_up(table: &[u8; 16], codes: &mut [u8]) {
-    for code in codes {
-        *code = table[usize::from(*code & 15)];
-    }
-}
-
+/// Its scales are whole numbers; what they are multiplied with stands first.
 pub fn iq4_xs(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
-    let (d, high) = (half(block, 0), u16::from_le_bytes([block[2], block[3]]));
+    let high = u16::from_le_bytes([block[2], block[3]]);
     for (group, scale) in scales.iter_mut().enumerate() {
         let low = block[4 + group / 2] >> (4 * (group % 2)) & 15;
         let high = (high >> (2 * group) & 3) as u8;
-        *scale = d * (f32::from(low | high << 4) - 32.0);
+        *scale = f32::from(low | high << 4) - 32.0;
     }
     for (bytes, codes) in block[8..136].chunks_exact(16).zip(codes.chunks_exact_mut(32)) {
         nibbles(bytes, codes);
     }
-    look_up(&IQ4, codes);
 }
 
-/// Twice the values of E2M1's codes, plus 128.
-const E2M1: [u8; 16] = [128, 129, 130, 131, 132, 134, 136, 140, 128, 127, 126, 125, 124, 122, 120, 116];
-
 pub fn mxfp4(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
-    // 2^(e − 128), half of what the exponent says since the table is doubled; the two least are subnormal.
-    let exponent = u32::from(block[0]);
-    scales[0] = f32::from_bits(if exponent < 2 { 0x0020_0000 << exponent } else { (exponent - 1) << 23 });
+    scales[0] = e8m0(block[0]);
     nibbles(&block[1..17], codes);
-    look_up(&E2M1, codes);
+}
+
+pub fn repack_mxfp4(block: &[u8], codes: &mut [u8]) {
+    repack_nibbles(&block[1..], codes);
 }
 
 /// Ternary codes of five to a byte, as a fraction of 256 in base 3: element k of a byte is its k-th digit.

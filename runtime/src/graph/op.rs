@@ -4,6 +4,7 @@ mod attributes;
 
 pub use self::attributes::*;
 use super::{Activation, Dim, Dtype};
+use crate::weights::Codebook;
 
 /// An operation with its attributes.
 #[derive(Clone, Debug, PartialEq)]
@@ -270,5 +271,21 @@ impl Op {
             Self::Contrib(Contrib::GatherBlockQuantized(_)) => "GatherBlockQuantized",
             Self::Contrib(Contrib::RmsNorm { .. }) => "SimplifiedLayerNormalization",
         }
+    }
+}
+
+impl Contrib {
+    /// The blocks of the weight that it reads, where that is quantized.
+    pub(crate) fn blocks(&self) -> Option<BlockOp> {
+        match self {
+            Self::MatMulNBits(op) => Some(op.blocks),
+            Self::GatherBlockQuantized(blocks) => Some(*blocks),
+            Self::MultiHeadAttention(_) | Self::Gelu { .. } | Self::RmsNorm { .. } => None,
+        }
+    }
+
+    /// What codes of that weight are places in: the runtime's own operators take these.
+    pub(crate) fn codebook(&self) -> Option<Codebook> {
+        self.blocks()?.codebook
     }
 }

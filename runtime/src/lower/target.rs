@@ -85,10 +85,10 @@ impl Target {
         if fixed_shapes {
             passes.insert(FIRST.len(), NEAREST_BY_GATHER);
         }
-        let kernels = Kernels::of(hardware);
         // By an operator of the runtime's own, which no browser loads.
         let selected_experts =
             !in_browser && matches!(hardware, Hardware::Cpu | Hardware::Auto) && float == Dtype::F32;
+        let kernels = Kernels { codebooks: selected_experts, ..Kernels::of(hardware) };
         let dims = BTreeMap::new();
         Self { passes, float, integers, dims, fixed_shapes, opset, kernels, selected_experts }
     }

@@ -207,11 +207,13 @@ fn read(path: &Path, key: &Key, weight: &WeightData) -> std::io::Result<BlockQua
     let points = rest.split_off(scales as usize);
     let made = BlockQuantized {
         shape: [out, columns],
+        batch: None,
         bits: header.bits,
         group: header.group,
         codes: Bytes::File { path: path.canonicalize()?, offset: start, length: codes },
         scale_dtype: if header.half_scales { Dtype::F16 } else { Dtype::F32 },
         scales: Bytes::memory(rest),
+        outer: None,
         zeros: if key.symmetric { Zeros::Middle } else { Zeros::Codes(points.into()) },
         order: None,
     };
@@ -225,7 +227,7 @@ fn read(path: &Path, key: &Key, weight: &WeightData) -> std::io::Result<BlockQua
 fn write(path: &Path, key: Key, made: &BlockQuantized) -> std::io::Result<()> {
     let zeros: &[u8] = match &made.zeros {
         Zeros::Codes(codes) => codes,
-        Zeros::Middle | Zeros::Minimums(_) => &[],
+        Zeros::Middle | Zeros::Minimums(_) | Zeros::Codebook(_) => &[],
     };
     let failed = |error: Error| std::io::Error::other(error.to_string());
     let (codes, scales) = (made.codes.read().map_err(failed)?, made.scales.read().map_err(failed)?);

@@ -37,11 +37,13 @@ pub(crate) fn quantize(weight: &WeightData, bits: usize, settings: &Quantization
     };
     Ok(BlockQuantized {
         shape: [out, columns],
+        batch: None,
         bits: stored,
         group,
         codes: Bytes::memory(made.codes),
         scale_dtype: made.scale_dtype,
         scales: Bytes::memory(made.scale_dtype.encoded(&made.scales)),
+        outer: None,
         zeros: if symmetric { Zeros::Middle } else { Zeros::Codes(made.zeros.into()) },
         order: None,
     })

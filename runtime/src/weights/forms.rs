@@ -1,6 +1,6 @@
 //! The same block-quantized weight in other blocks or wider codes, exactly, and its zeros as operators take them.
 
-use super::{BlockQuantized, Zeros};
+use super::{BlockQuantized, Codebook, Zeros};
 use crate::weights::Bytes;
 use crate::{Dtype, Result};
 
@@ -17,6 +17,9 @@ impl BlockQuantized {
         let (from, to) = (self.blocks(), columns.div_ceil(group));
         let spread = |row: usize| (0..to).map(move |block| row * from + block / times);
         let places: Vec<usize> = (0..out).flat_map(spread).collect();
+        if self.outer.is_some() {
+            return self.with_scales_in(Dtype::F32)?.regrouped(group);
+        }
         let size = self.scale_dtype.size();
         let scales = self.scales.read()?;
         let scales =
@@ -25,7 +28,7 @@ impl BlockQuantized {
         let taken = to * group * self.bits / 8;
         let codes = codes.chunks_exact(row.max(1)).flat_map(|row| &row[..taken]).copied().collect();
         let zeros = match &self.zeros {
-            Zeros::Middle => Zeros::Middle,
+            Zeros::Middle | Zeros::Codebook(_) => self.zeros.clone(),
             Zeros::Codes(zeros) => Zeros::Codes(places.iter().map(|&place| zeros[place]).collect()),
             Zeros::Minimums(all) => Zeros::Minimums(places.iter().map(|&place| all[place]).collect()),
         };
@@ -41,10 +44,13 @@ impl BlockQuantized {
         if bits == self.bits {
             return Ok(self.clone());
         }
+        if let Zeros::Codebook(_) = self.zeros {
+            return self.looked_up()?.widened(bits);
+        }
         let (narrow, mask) = (self.bits, (1_u16 << self.bits) as u8 - 1);
         let offset = match self.zeros {
             Zeros::Middle => (1_u8 << (bits - 1)) - (1 << (narrow - 1)),
-            Zeros::Codes(_) | Zeros::Minimums(_) => 0,
+            Zeros::Codes(_) | Zeros::Minimums(_) | Zeros::Codebook(_) => 0,
         };
         let each =
             move |byte: u8| (0..8 / narrow).map(move |place| (byte >> (place * narrow) & mask) + offset);
@@ -64,16 +70,44 @@ impl BlockQuantized {
         Ok(Self { bits, codes: Bytes::memory(codes), ..self.clone() })
     }
 
+    /// The same weight without a codebook: what its codes of 4 bits stand for, as codes of 8 bits around 128.
+    ///
+    /// # Errors
+    /// As [`BlockQuantized::regrouped`].
+    pub(crate) fn looked_up(&self) -> Result<Self> {
+        let Zeros::Codebook(book) = self.zeros else { return Ok(self.clone()) };
+        let values = book.values().map(|value| value.cast_unsigned() ^ 128);
+        let codes = self.codes.read()?;
+        let both = |pair: &u8| [values[usize::from(pair & 15)], values[usize::from(pair >> 4)]];
+        let codes = Bytes::memory(codes.iter().flat_map(both).collect());
+        let wide = Self { bits: 8, codes, zeros: Zeros::Middle, ..self.clone() };
+        if self.scale_dtype != Dtype::U8 && self.outer.is_none() && book.unit() == 1.0 {
+            return Ok(wide);
+        }
+        let scales: Vec<f32> = self.scales_in_single()?.iter().map(|scale| scale * book.unit()).collect();
+        let scales = Bytes::memory(Dtype::F32.encoded(&scales));
+        Ok(Self { scale_dtype: Dtype::F32, scales, outer: None, ..wide })
+    }
+
+    /// The narrowest type that holds all its values exactly, of those that weights are stored in.
+    pub(crate) fn exact_dtype(&self) -> Dtype {
+        match (&self.zeros, self.scale_dtype) {
+            // Two bits of mantissa by a power of two.
+            (Zeros::Codebook(Codebook::E2m1), Dtype::U8) => Dtype::Bf16,
+            _ => Dtype::F32,
+        }
+    }
+
     /// The same weight with scales of another type, to which they are rounded.
     ///
     /// # Errors
     /// As [`BlockQuantized::regrouped`].
     pub(crate) fn with_scales_in(&self, dtype: Dtype) -> Result<Self> {
-        if dtype == self.scale_dtype {
+        if dtype == self.scale_dtype && self.outer.is_none() {
             return Ok(self.clone());
         }
         let scales = dtype.encoded(&self.scales_in_single()?);
-        Ok(Self { scale_dtype: dtype, scales: Bytes::memory(scales), ..self.clone() })
+        Ok(Self { scale_dtype: dtype, scales: Bytes::memory(scales), outer: None, ..self.clone() })
     }
 
     /// Zero points as the operators take them, u8 `[out, ⌈blocks · bits / 8⌉]`, the first in the low bits of a byte; none where
@@ -141,6 +175,30 @@ mod tests {
                 assert_eq!(wider.dequantize().unwrap(), weight.dequantize().unwrap(), "{bits} {kind}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_codebook_has_is_the_same_weight() {
+        for kind in ["e2m1", "iq4_nl"] {
+            let weight = sample([3, 64], 4, 32, kind);
+            let wide = weight.widened(8).unwrap();
+            assert_eq!((wide.bits, &wide.zeros), (8, &Zeros::Middle));
+            assert_eq!(wide.dequantize().unwrap(), weight.dequantize().unwrap(), "{kind}");
+        }
+        let outer = Dtype::F16.encoded(&[0.5, -2.0, 1.0, 3.0]);
+        let nested =
+            BlockQuantized { outer: Some(Bytes::memory(outer)), ..sample([2, 512], 4, 32, "iq4_nl") };
+        let flat = sample([2, 512], 4, 32, "iq4_nl").dequantize().unwrap();
+        let values = nested.dequantize().unwrap();
+        assert_eq!((values[3], values[300], values[600]), (0.5 * flat[3], -2.0 * flat[300], flat[600]));
+        assert_eq!(values[1023], 3.0 * flat[1023]);
+        assert_eq!(nested.looked_up().unwrap().dequantize().unwrap(), values);
+        assert_eq!(nested.regrouped(16).unwrap().dequantize().unwrap(), values);
+        assert_eq!(nested.rows(1, 2).dequantize().unwrap(), values[512..]);
+        let weight = sample([4, 64], 4, 32, "e2m1");
+        let values = weight.dequantize().unwrap();
+        assert_eq!(weight.exact_dtype(), Dtype::Bf16);
+        assert_eq!(Dtype::Bf16.decoded(&Dtype::Bf16.encoded(&values)), values);
     }
 
     #[test]

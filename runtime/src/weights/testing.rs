@@ -2,11 +2,11 @@
 
 use half::f16;
 
-use super::{BlockQuantized, Zeros};
+use super::{BlockQuantized, Codebook, Zeros};
 use crate::Dtype;
 use crate::weights::Bytes;
 
-/// The forms that [`sample`] makes.
+/// The forms that [`sample`] makes, beside those of codebooks by their names.
 pub(crate) const KINDS: [&str; 4] = ["middle", "codes", "minimums", "order"];
 
 /// A weight with codes, scales and zeros that differ from block to block.
@@ -24,16 +24,25 @@ pub(crate) fn sample(shape: [usize; 2], bits: usize, group: usize, kind: &str) -
     let zeros = match kind {
         "codes" => Zeros::Codes((0..count).map(|i| (i * 7 % (1 << bits)) as u8).collect()),
         "minimums" => Zeros::Minimums((0..count).map(|i| (i * 5 % 11) as f32 / 8.0 - 0.6).collect()),
-        _ => Zeros::Middle,
+        name => Codebook::named(name).map_or(Zeros::Middle, Zeros::Codebook),
+    };
+    let (scale_dtype, scales) = match zeros {
+        // Powers of two around one.
+        Zeros::Codebook(Codebook::E2m1) => {
+            (Dtype::U8, (0..count).map(|block| (block * 5 % 7 + 124) as u8).collect())
+        }
+        _ => (Dtype::F16, scales),
     };
     let order = (kind == "order").then(|| (0..shape[1] as u32).rev().collect());
     BlockQuantized {
         shape,
+        batch: None,
         bits,
         group,
         codes: Bytes::memory(codes),
-        scale_dtype: Dtype::F16,
+        scale_dtype,
         scales: Bytes::memory(scales),
+        outer: None,
         zeros,
         order,
     }

@@ -5,7 +5,8 @@
 //! gpt-oss for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
 //! Mixture-of-experts decoder with attention sinks, alternating sliding-window attention and clamped SwiGLU
-//! (OpenAI, 2025, arXiv:2508.10925). Experts in MXFP4, as published, are dequantized as they are read.
+//! (OpenAI, 2025, arXiv:2508.10925). Experts in MXFP4, as published, run in 4 bits on the CPU and by their
+//! values elsewhere.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -2,6 +2,7 @@
 
 mod convolution;
 mod coreml;
+mod embedding_quantized;
 mod experts;
 mod in_memory;
 mod linear_attention;

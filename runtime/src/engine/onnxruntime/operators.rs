@@ -10,6 +10,7 @@ use ort::operator::{
 use ort::value::TensorElementType;
 
 use super::convolution::Convolution;
+use super::embedding_quantized::EmbeddingQuantized;
 use super::experts::{ExpertLinear, ExpertLinearQuantized};
 use super::linear_attention::LinearAttention;
 use super::linear_quantized::LinearQuantized;
@@ -33,12 +34,17 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(Linear::<f16>::default())?
         .add(LinearQuantized::<f32>::default())?
         .add(LinearQuantized::<f16>::default())?
+        .add(LinearQuantized::<u8>::default())?
+        .add(EmbeddingQuantized::<f32>::default())?
+        .add(EmbeddingQuantized::<f16>::default())?
+        .add(EmbeddingQuantized::<u8>::default())?
         .add(ExpertLinear::<f32>::default())?
         .add(ExpertLinear::<bf16>::default())?
         .add(ExpertLinear::<f16>::default())?
         .add(ExpertLinearQuantized::<f32>::default())?
         .add(ExpertLinearQuantized::<bf16>::default())?
         .add(ExpertLinearQuantized::<f16>::default())?
+        .add(ExpertLinearQuantized::<u8>::default())?
         .add(Convolution::<f32>::default())?
         .add(Convolution::<bf16>::default())?
         .add(Convolution::<f16>::default())?

@@ -10,6 +10,10 @@ use crate::graph::Dtype;
 /// Widening is written out in plain operations, so that loops over it are compiled into the processor's widest ones.
 pub(super) trait Stored: PrimitiveTensorElementType + Copy + Send + Sync + 'static {
     const DTYPE: Dtype;
+    /// Whether such numbers are scales of codes that are places in a codebook, and of those that are numbers: kernels are
+    /// compiled for these alone.
+    const OF_PLACES: bool = false;
+    const OF_NUMBERS: bool = true;
 
     /// The same number in single precision.
     fn single(self) -> f32;
@@ -30,6 +34,18 @@ impl Stored for f32 {
     }
 }
 
+/// An E8M0 code (OCP Microscaling Formats): `2^(code − 127)`; 255 is no number, and no weight has such a scale.
+impl Stored for u8 {
+    const DTYPE: Dtype = Dtype::U8;
+    const OF_PLACES: bool = true;
+    const OF_NUMBERS: bool = false;
+
+    #[inline(always)]
+    fn single(self) -> f32 {
+        f32::from_bits((u32::from(self) << 23).max(0x0040_0000))
+    }
+}
+
 impl Stored for bf16 {
     const DTYPE: Dtype = Dtype::Bf16;
 
@@ -41,6 +57,7 @@ impl Stored for bf16 {
 
 impl Stored for f16 {
     const DTYPE: Dtype = Dtype::F16;
+    const OF_PLACES: bool = true;
 
     #[inline(always)]
     fn single(self) -> f32 {
@@ -92,6 +109,13 @@ mod with_f16c {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_of_8_bits_are_powers_of_two() {
+        for code in 0..=254_u8 {
+            assert_eq!(f64::from(code.single()), 2_f64.powi(i32::from(code) - 127), "{code}");
+        }
+    }
 
     #[test]
     fn every_number_of_16_bits_is_widened_exactly() {

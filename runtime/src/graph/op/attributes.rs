@@ -2,6 +2,7 @@
 
 #[cfg(doc)]
 use super::Op;
+use crate::weights::Codebook;
 
 /// The attributes of [`Op::Attention`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +104,8 @@ pub struct ExpertBlocks {
     pub zero_points: bool,
     /// Whether what is added to each weight of a block comes behind the scales.
     pub offsets: bool,
+    /// How many experts one weight holds, row after row, where it is of all of them.
+    pub batch: Option<usize>,
 }
 
 /// The attributes of [`Op::CausalConv`].
@@ -176,6 +179,10 @@ pub struct BlockOp {
     pub bits: usize,
     /// How many elements share a scale.
     pub group: usize,
+    /// What codes are places in, where they are no numbers: operators of the runtime's own take these.
+    pub codebook: Option<Codebook>,
+    /// Whether what scales of 256 such codes are multiplied with follows the scales.
+    pub outer: bool,
 }
 
 /// The attributes of `com.microsoft.MatMulNBits`.

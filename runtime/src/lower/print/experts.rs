@@ -1,6 +1,7 @@
 //! Linear layers of selected experts as the runtime's own operator, whose weights stay as they are stored.
 
 use super::Printer;
+use super::codebooks::own_blocks;
 use crate::Result;
 use crate::graph::{Dim, Dtype, ExpertLinearOp, Node, Op};
 use crate::onnx::Attribute;
@@ -31,6 +32,7 @@ impl Printer<'_> {
             (_, false) => "ExpertLinearF32",
             (Dtype::Bf16, true) => "ExpertLinearQuantizedBf16",
             (Dtype::F16, true) => "ExpertLinearQuantizedF16",
+            (Dtype::U8, true) => "ExpertLinearQuantizedE8m0",
             (_, true) => "ExpertLinearQuantizedF32",
         }
     }
@@ -40,7 +42,10 @@ impl Printer<'_> {
         let Op::ExpertLinear(op) = node.op else { return None };
         // Of quantized weights, scales are what has a type: each weight is codes, scales and perhaps more.
         let (first, step) = match op.quantized {
-            Some(blocks) => (3, 2 + usize::from(blocks.zero_points) + usize::from(blocks.offsets)),
+            Some(it) => {
+                let more = [it.zero_points, it.offsets, it.blocks.outer].map(usize::from);
+                (3, 2 + more.iter().sum::<usize>())
+            }
             None => (2, 1),
         };
         let mut types = node.inputs.iter().skip(first).step_by(step).map(|&id| {
@@ -66,11 +71,14 @@ impl Printer<'_> {
 pub(super) fn expert_linear(op: ExpertLinearOp) -> Vec<Attribute> {
     match op.quantized {
         None => vec![Attribute::int("transposed", i64::from(op.transposed))],
-        Some(it) => vec![
-            Attribute::int("bits", it.blocks.bits as i64),
-            Attribute::int("group", it.blocks.group as i64),
-            Attribute::int("zero_points", i64::from(it.zero_points)),
-            Attribute::int("offsets", i64::from(it.offsets)),
-        ],
+        Some(it) => {
+            let mut attributes = own_blocks(it.blocks);
+            attributes.extend([
+                Attribute::int("zero_points", i64::from(it.zero_points)),
+                Attribute::int("offsets", i64::from(it.offsets)),
+            ]);
+            attributes.extend(it.batch.map(|experts| Attribute::int("batch", experts as i64)));
+            attributes
+        }
     }
 }

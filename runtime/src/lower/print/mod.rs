@@ -1,5 +1,6 @@
 //! Prints a lowered graph as an ONNX model, under names that read like the model; nothing is decided here any more.
 
+mod codebooks;
 mod experts;
 mod node;
 mod shapes;
@@ -109,6 +110,7 @@ impl<'a> Printer<'a> {
         self.parts = 0;
         let operands = match &node.op {
             Op::ExpertLinear(_) => self.expert_operands(node)?,
+            Op::Contrib(op) if op.codebook().is_some() => self.operands_of_codebook(op, node)?,
             _ => node.inputs.iter().map(|&id| self.operand(id)).collect::<Result<Vec<_>>>()?,
         };
         let operands: Vec<&str> = operands.iter().map(String::as_str).collect();

@@ -159,6 +159,7 @@ impl Printer<'_> {
                 Attribute::int("num_heads", op.heads as i64),
                 Attribute::int("interleaved", i64::from(op.interleaved)),
             ],
+            Op::Contrib(op) if op.codebook().is_some() => self.by_codebook(op, node, &mut written),
             Op::Contrib(op) => {
                 written.domain = if matches!(op, Contrib::RmsNorm { .. }) { "" } else { MICROSOFT };
                 match op {

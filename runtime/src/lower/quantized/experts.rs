@@ -29,12 +29,16 @@ pub(in crate::lower) fn runs_selected_experts(
         let Some(first) = all.iter().flatten().next() else { continue };
         // Activations that are not rounded, and columns in an order of a weight's own, are left to kernels for one weight.
         let exact = target.kernels.accuracy_level == 0;
-        let whole = node.inputs.len() > 3 || graph.tensor(node.inputs[2]).rank() == 2;
+        let whole =
+            node.inputs.len() > 3 || graph.tensor(node.inputs[2]).rank() == 2 || first.batch.is_some();
         let alike = |blocks: &Option<&BlockQuantized>| {
             blocks.is_some_and(|blocks| {
                 (blocks.bits, blocks.group, blocks.scale_dtype)
                     == (first.bits, first.group, first.scale_dtype)
                     && discriminant(&blocks.zeros) == discriminant(&first.zeros)
+                    && blocks.codebook() == first.codebook()
+                    && blocks.batch == first.batch
+                    && blocks.outer.is_some() == first.outer.is_some()
                     && blocks.order.is_none()
             })
         };
@@ -59,12 +63,15 @@ pub(super) fn quantized(
         blocks: first.blocks,
         zero_points: first.zeros.is_some(),
         offsets: first.offsets.is_some(),
+        batch: first.batch,
     };
     let all = parts.iter().flat_map(|parts| {
-        [&parts.codes, &parts.scales].into_iter().chain(&parts.zeros).chain(&parts.offsets)
+        let scales = [&parts.codes, &parts.scales].into_iter().chain(&parts.outer);
+        scales.chain(&parts.zeros).chain(&parts.offsets)
     });
     let operands: Vec<&Tensor> = [x, indices].into_iter().chain(all).collect();
-    let op = ExpertLinearOp { quantized: Some(quantized), ..*op };
+    let op =
+        ExpertLinearOp { quantized: Some(quantized), transposed: op.transposed && first.batch.is_none() };
     let shape = it.result.shape().to_vec();
     Ok(Some(g.node(Op::ExpertLinear(op), &operands, Dtype::F32, shape)))
 }

@@ -29,6 +29,8 @@ pub struct Kernels {
     pub partial_zeros: bool,
     /// Whether scales and zero points have one axis.
     pub flat_scales: bool,
+    /// Whether codes may be places in a codebook, and weights a batch of matrices: operators of the runtime's own take them.
+    pub codebooks: bool,
     /// Whether linear layers run by the values of their codes, on x as `MatMulNBits` would round it: what its kernels are
     /// held to.
     pub emulated: bool,
@@ -52,6 +54,7 @@ impl Kernels {
             casts_scales: false,
             partial_zeros: true,
             flat_scales: false,
+            codebooks: false,
             emulated: false,
         };
         match hardware {
@@ -88,6 +91,14 @@ impl Kernels {
 
     /// The form in which a linear layer's weight runs; none where it must be dequantized.
     pub(super) fn linear(&self, blocks: &BlockQuantized) -> Result<Option<BlockQuantized>> {
+        if matches!(blocks.zeros, Zeros::Codebook(_)) || blocks.batch.is_some() {
+            // The operators round x.
+            return match (self.codebooks && self.accuracy_level > 0 && !self.emulated, blocks.batch) {
+                (true, _) => Ok(Some(blocks.clone())),
+                (false, Some(_)) => Ok(None),
+                (false, None) => self.linear(&blocks.looked_up()?),
+            };
+        }
         if blocks.shape[0] < self.least_rows {
             return Ok(None);
         }
@@ -107,8 +118,14 @@ impl Kernels {
 
     /// The form in which rows of an embedding are looked up; none where it must be dequantized.
     pub(super) fn embedding(&self, blocks: &BlockQuantized) -> Result<Option<BlockQuantized>> {
-        if blocks.order.is_some() {
+        if blocks.order.is_some() || blocks.batch.is_some() {
             return Ok(None);
+        }
+        if matches!(blocks.zeros, Zeros::Codebook(_)) {
+            return match self.codebooks {
+                true => Ok(Some(blocks.clone())),
+                false => self.embedding(&blocks.looked_up()?),
+            };
         }
         let partial = |bits: usize| {
             matches!(blocks.zeros, Zeros::Codes(_)) && !(blocks.blocks() * bits).is_multiple_of(8)

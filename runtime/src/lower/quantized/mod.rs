@@ -81,10 +81,11 @@ pub(super) fn formed<'a>(
     Ok((graph, Cow::Owned(weights)))
 }
 
-/// A weight's values in memory: in the type that the target computes in.
+/// A weight's values in memory: in the type that the target computes in, or one of 16 bits that holds them exactly.
 fn dequantized(weight: &WeightData, blocks: &BlockQuantized, float: Dtype) -> Result<WeightData> {
     let values = blocks.dequantize()?;
-    Ok(WeightData { dtype: float, bytes: Bytes::memory(float.encoded(&values)), ..weight.clone() })
+    let dtype = if blocks.exact_dtype() == Dtype::Bf16 { Dtype::Bf16 } else { float };
+    Ok(WeightData { dtype, bytes: Bytes::memory(dtype.encoded(&values)), ..weight.clone() })
 }
 
 /// `x · wᵀ + b` by `MatMulNBits`; minimums are what they add to each block's sum of x, by a linear layer.
@@ -129,8 +130,8 @@ fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kern
             g.node(Op::Linear, &operands, it.result.dtype(), shape)
         }
         None => {
-            let operands: Vec<&Tensor> =
-                [&x, &parts.codes, &parts.scales].into_iter().chain(&parts.zeros).chain(fused).collect();
+            let scales = [&x, &parts.codes, &parts.scales].into_iter().chain(&parts.outer);
+            let operands: Vec<&Tensor> = scales.chain(&parts.zeros).chain(fused).collect();
             g.node(Op::Contrib(Contrib::MatMulNBits(op)), &operands, it.result.dtype(), shape)
         }
     };
@@ -182,7 +183,8 @@ fn rows(g: &mut Graph, it: &Operation<'_>, ids: &Tensor, parts: &Parts) -> Resul
     let width = it.result.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let blocks = width.div_ceil(group);
     let shape = [ids.shape(), &dims![blocks * group]].concat();
-    let operands: Vec<&Tensor> = [&parts.codes, ids, &parts.scales].into_iter().chain(&parts.zeros).collect();
+    let scales = [&parts.codes, ids, &parts.scales].into_iter().chain(&parts.outer);
+    let operands: Vec<&Tensor> = scales.chain(&parts.zeros).collect();
     let op = Op::Contrib(Contrib::GatherBlockQuantized(parts.blocks));
     let mut y = g.node(op, &operands, it.result.dtype(), shape.clone());
     if let Some(offsets) = &parts.offsets {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::Kernels;
 use crate::Result;
 use crate::graph::{BlockOp, Dtype, Graph, Tensor};
-use crate::weights::BlockQuantized;
-use crate::weights::{Bytes, WeightData};
+use crate::weights::{BlockQuantized, Bytes, OUTER, WeightData};
 
 /// The operands of a quantized weight.
 pub(super) struct Parts {
@@ -17,6 +16,10 @@ pub(super) struct Parts {
     /// What minimums add to each block's sum, `[out, blocks]`.
     pub offsets: Option<Tensor>,
     pub order: Option<Arc<[u32]>>,
+    /// What scales of a codebook's codes are multiplied with, `[out, ⌈blocks / OUTER⌉]`.
+    pub outer: Option<Tensor>,
+    /// How many matrices it holds, where it is a batch of them.
+    pub batch: Option<usize>,
     /// What the codes stand for, without offsets, in the order of the codes: `[out, in]`; where kernels are emulated.
     pub values: Option<Tensor>,
 }
@@ -96,7 +99,13 @@ impl Parts {
             let bytes = offsets.iter().flat_map(|x| x.to_le_bytes()).collect();
             weights.add(&format!("{name}.offsets"), Dtype::F32, &[rows, blocks], Bytes::memory(bytes))
         });
-        let blocks = BlockOp { bits: form.bits, group: form.group };
-        Ok(Self { blocks, codes, scales, zeros, offsets, order: form.order.clone(), values: None })
+        let outer = form.outer.clone().map(|bytes| {
+            let shape = [rows, blocks.div_ceil(OUTER)];
+            weights.add(&format!("{name}.outer"), Dtype::F16, &shape, bytes)
+        });
+        let (bits, group, codebook) = (form.bits, form.group, form.codebook());
+        let blocks = BlockOp { bits, group, codebook, outer: outer.is_some() };
+        let (order, batch) = (form.order.clone(), form.batch);
+        Ok(Self { blocks, codes, scales, zeros, offsets, order, outer, batch, values: None })
     }
 }

@@ -26,7 +26,10 @@ impl Readers {
                 let Some(readers) = index(*id).and_then(|weight| all.get_mut(weight)) else { continue };
                 match (&node.op, place) {
                     (Op::Linear, 1) => readers.linear = true,
-                    (Op::ExpertLinear(op), 2..) if !op.transposed => readers.linear = true,
+                    // Of transposed weights, those of a batch may be stored the other way.
+                    (Op::ExpertLinear(op), 2..) if !op.transposed || graph.tensor(*id).rank() == 3 => {
+                        readers.linear = true;
+                    }
                     (Op::Gather { axis: 0 }, 0) => readers.embedding = true,
                     _ => readers.others = true,
                 }

@@ -164,6 +164,35 @@ fn the_runtimes_own_kernels_are_as_near() {
 }
 
 #[test]
+fn places_in_a_codebook_run_by_the_runtimes_own_operators() {
+    if !is_here(Hardware::Cpu) {
+        return;
+    }
+    let plain = target(Kernels { linear_bits: &[], embedding_bits: &[], ..EXACT });
+    for (kind, scales, nested) in [("e2m1", "E8m0", false), ("iq4_nl", "F16", false), ("iq4_nl", "F16", true)]
+    {
+        for width in [32, 64, 160, 2080] {
+            let mut blocks = sample([ROWS, width], 4, 32, kind);
+            if nested {
+                let outer: Vec<f32> = (0..ROWS * width.div_ceil(256)).map(|i| (i % 5) as f32 - 1.5).collect();
+                blocks.outer = Some(Bytes::memory(Dtype::F16.encoded(&outer)));
+            }
+            let (_, want) = run(Hardware::Cpu, &blocks, &plain);
+            let (lowered, got) = run(Hardware::Cpu, &blocks, &Target::of(Hardware::Cpu, Precision::F32));
+            assert_eq!(lowered.operators[&format!("weft.LinearQuantized{scales}")], 2);
+            assert_eq!(lowered.operators[&format!("weft.EmbeddingQuantized{scales}")], 1);
+            for report in crate::golden::compare(&got, &want, 1.5e-2) {
+                assert!(report.passed, "{kind}, {width}: {report:?}");
+            }
+            assert_eq!(got["rows"], want["rows"], "rows are not rounded");
+            // Where x must not be rounded, and elsewhere, they are codes of 8 bits.
+            let lowered = agree(Hardware::Cpu, &blocks, kind, &target(EXACT), 2e-6);
+            assert_eq!(lowered.operators["com.microsoft.MatMulNBits"], 2, "{:?}", lowered.operators);
+        }
+    }
+}
+
+#[test]
 fn the_forms_of_other_backends_mean_the_same() {
     if !is_here(Hardware::Cpu) {
         return;

@@ -8,7 +8,7 @@ use half::f16;
 
 use crate::Dtype;
 use crate::gguf::types::{Form, Kind, Repack, neighbours};
-use crate::weights::{BlockQuantized, Bytes, Zeros};
+use crate::weights::{BlockQuantized, Bytes, E8M0_MOST, Zeros};
 
 /// The order of rows, of which the converter of `llama.cpp` swapped two axes: `[outer, first, second, inner]` in the
 /// checkpoint, `[outer, second, first, inner]` in the file.
@@ -58,13 +58,18 @@ pub fn unpack(
     [rows, columns]: [usize; 2],
     order: Option<RowOrder>,
 ) -> Result<BlockQuantized, String> {
-    let Form::Blocks { bits, group, scales: scale_dtype, minimums: has_minimums, .. } = kind.form else {
+    let Form::Blocks { bits, group, scales: scale_dtype, minimums: has_minimums, codebook, outer, .. } =
+        kind.form
+    else {
         return Err(format!("is of type {}, which is not read as blocks", kind.name));
     };
     let groups = columns / group;
     let mut codes = vec![0; rows * columns * bits / 8];
     let mut scales = vec![0_u8; rows * groups * scale_dtype.size()];
     let mut minimums = vec![0_f32; if has_minimums { rows * groups } else { 0 }];
+    // An outer scale for each block of the file.
+    let outer_row = if outer.is_some() { 2 * columns / kind.elements } else { 0 };
+    let mut outer_scales = vec![0_u8; rows * outer_row];
     let threads =
         if rows * columns < FEW { 1 } else { thread::available_parallelism().map_or(1, NonZero::get) };
     let share = rows.div_ceil(threads).max(1);
@@ -72,7 +77,7 @@ pub fn unpack(
         .chunks_mut(share * columns * bits / 8)
         .zip(scales.chunks_mut(share * groups * scale_dtype.size()))
         .enumerate();
-    let mut left = minimums.as_mut_slice();
+    let (mut left, mut outer_left) = (minimums.as_mut_slice(), outer_scales.as_mut_slice());
     let jobs: Vec<_> = parts
         .map(|(index, (codes, scales))| {
             let first = index * share;
@@ -80,7 +85,9 @@ pub fn unpack(
             let (minimums, rest) =
                 std::mem::take(&mut left).split_at_mut(if has_minimums { count * groups } else { 0 });
             left = rest;
-            Job { kind, bytes, columns, order, first, count, codes, scales, minimums }
+            let (outer, rest) = std::mem::take(&mut outer_left).split_at_mut(count * outer_row);
+            outer_left = rest;
+            Job { kind, bytes, columns, order, first, count, codes, scales, minimums, outer }
         })
         .collect();
     thread::scope(|scope| {
@@ -91,12 +98,18 @@ pub fn unpack(
     })?;
     Ok(BlockQuantized {
         shape: [rows, columns],
+        batch: None,
         bits,
         group,
         codes: Bytes::memory(codes),
         scale_dtype,
         scales: Bytes::memory(scales),
-        zeros: if has_minimums { Zeros::Minimums(minimums.into()) } else { Zeros::Middle },
+        outer: outer.map(|_| Bytes::memory(outer_scales)),
+        zeros: match codebook {
+            Some(book) => Zeros::Codebook(book),
+            None if has_minimums => Zeros::Minimums(minimums.into()),
+            None => Zeros::Middle,
+        },
         order: None,
     })
 }
@@ -112,22 +125,26 @@ struct Job<'a> {
     codes: &'a mut [u8],
     scales: &'a mut [u8],
     minimums: &'a mut [f32],
+    /// In half precision; of types that have some.
+    outer: &'a mut [u8],
 }
 
 impl Job<'_> {
     fn run(self) -> Result<(), String> {
-        let Form::Blocks { bits, group, scales: dtype, minimums: has_minimums, unpack, repack } =
-            self.kind.form
+        let Form::Blocks {
+            bits, group, scales: dtype, minimums: has_minimums, outer, unpack, repack, ..
+        } = self.kind.form
         else {
             return Ok(());
         };
         if let Some(repack) = repack {
-            return self.repack(repack, group * bits / 8);
+            return self.repack(repack, group * bits / 8, dtype);
         }
         let (elements, size) = (self.kind.elements, self.kind.bytes);
         let groups = elements / group;
         let (mut block_codes, mut block_scales, mut block_minimums) = ([0_u8; 256], [0_f32; 16], [0_f32; 16]);
         let mut at = 0;
+        let mut outer_scales = self.outer.as_chunks_mut::<2>().0.iter_mut();
         for row in self.first..self.first + self.count {
             let stored = self.order.map_or(row, |order| order.stored(row));
             let length = self.columns / elements * size;
@@ -139,7 +156,12 @@ impl Job<'_> {
                     &mut block_minimums[..groups],
                 );
                 let (scales, minimums) = (&block_scales[..groups], &block_minimums[..groups]);
-                if !scales.iter().chain(minimums).all(|x| x.is_finite()) {
+                let mut finite = scales.iter().chain(minimums).all(|x| x.is_finite());
+                if let Some((place, into)) = outer.zip(outer_scales.next()) {
+                    *into = [block[place], block[place + 1]];
+                    finite &= f16::from_le_bytes(*into).is_finite();
+                }
+                if !finite {
                     return Err(format!("has a scale that is no number in row {row}"));
                 }
                 pack(&block_codes[..elements], bits, &mut self.codes[at * group * bits / 8..]);
@@ -160,23 +182,32 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Blocks whose codes, so many bytes, only change places, behind a scale in half precision.
-    fn repack(self, repack: Repack, length: usize) -> Result<(), String> {
-        let size = self.kind.bytes;
+    /// Blocks whose codes, so many bytes, only change places, behind a scale as it runs.
+    fn repack(self, repack: Repack, length: usize, scales: Dtype) -> Result<(), String> {
+        let (size, scale_size) = (self.kind.bytes, scales.size());
         let row_length = self.columns / self.kind.elements * size;
-        let mut into = self.codes.chunks_exact_mut(length).zip(self.scales.as_chunks_mut::<2>().0);
+        let mut into = self.codes.chunks_exact_mut(length).zip(self.scales.chunks_exact_mut(scale_size));
         for row in self.first..self.first + self.count {
             let stored = self.order.map_or(row, |order| order.stored(row));
             let blocks = self.bytes[stored * row_length..][..row_length].chunks_exact(size);
             for (block, (codes, scale)) in blocks.zip(&mut into) {
-                *scale = [block[0], block[1]];
-                if !f16::from_le_bytes(*scale).is_finite() {
+                scale.copy_from_slice(&block[..scale_size]);
+                if !is_number(scale) {
                     return Err(format!("has a scale that is no number in row {row}"));
                 }
                 repack(block, codes);
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a scale in half precision, or a power of two by its exponent, is one that makes finite weights.
+fn is_number(scale: &[u8]) -> bool {
+    match *scale {
+        [low, high] => f16::from_le_bytes([low, high]).is_finite(),
+        [exponent] => exponent <= E8M0_MOST,
+        _ => true,
     }
 }
 
@@ -274,7 +305,7 @@ mod tests {
 
     #[test]
     fn scales_that_are_no_numbers_are_refused() {
-        for kind in Kind::quantized().filter(|kind| kind.name != "MXFP4") {
+        for kind in Kind::quantized() {
             let bytes = vec![0xff; 2 * kind.bytes];
             let problem = unpack(kind, &bytes, [2, kind.elements], None).unwrap_err();
             assert!(problem.contains("no number in row 0"), "{}", kind.name);
@@ -299,7 +330,7 @@ mod tests {
 
     #[test]
     fn codes_that_only_change_places_are_what_unpacking_gives() {
-        for id in [2, 8] {
+        for id in [2, 8, 20, 39] {
             let kind = Kind::of(id).unwrap();
             let Form::Blocks { bits, repack: Some(repack), unpack, .. } = kind.form else {
                 panic!("{} is repacked", kind.name)

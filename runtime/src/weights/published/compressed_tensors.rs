@@ -9,7 +9,7 @@ use super::fp8::{factors, scaled};
 use super::grouped::{Grouped, code, pack};
 use super::module::{Scales, Tensor};
 use super::small_floats::E2M1;
-use super::{Format, Module, Stored};
+use super::{Format, Module, Stored, mxfp4};
 use crate::Dtype;
 use crate::weights::Bytes;
 use crate::weights::Zeros;
@@ -170,7 +170,12 @@ fn fp4(module: &Module<'_>, codes: &Tensor<'_>) -> Result<Stored, String> {
         [rows, groups] if rows == out && groups > 0 && columns % groups == 0 => groups,
         _ => return misfit(&scale),
     };
-    let divisor = match module.find(".weight_global_scale") {
+    let global = module.find(".weight_global_scale");
+    let powers = matches!(scale.stored, Type::U8 | Type::F8_E8M0);
+    if powers && columns == groups * mxfp4::GROUP && global.is_none() && !module.transposed {
+        return Ok(Stored::Blocks { shape: shape.to_vec(), blocks: mxfp4::blocks(codes, &scale, shape)? });
+    }
+    let divisor = match global {
         Some(all) => match all.floats()?[..] {
             [divisor] if divisor != 0.0 => divisor,
             _ => return misfit(&all),

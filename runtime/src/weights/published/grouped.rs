@@ -74,7 +74,18 @@ impl Grouped {
             }
         };
         let (shape, scale_dtype, order) = (self.shape, self.scales.dtype, self.order);
-        Ok(Ok(BlockQuantized { shape, bits, group, codes, scale_dtype, scales, zeros, order }))
+        Ok(Ok(BlockQuantized {
+            shape,
+            batch: None,
+            bits,
+            group,
+            codes,
+            scale_dtype,
+            scales,
+            outer: None,
+            zeros,
+            order,
+        }))
     }
 
     /// The values, row-major `[out, in]`.
@@ -89,17 +100,12 @@ impl Grouped {
         let ([out, columns], groups) = (self.shape, self.groups());
         let rows = self.codes.read().map_err(|e| e.to_string())?;
         let scales = self.scales.single()?;
-        let middle = (1_u16 << (self.bits - 1)) as f32;
         let mut values = vec![0.0; out * columns];
         for (index, row) in rows.chunks_exact(self.stride).take(out).enumerate() {
             for (column, &(into, group)) in places.iter().enumerate() {
                 let group = index * groups + group;
-                let code = f32::from(code(row, self.bits, column));
-                values[index * columns + into] = match &self.zeros {
-                    Zeros::Middle => (code - middle) * scales[group],
-                    Zeros::Codes(zeros) => (code - f32::from(zeros[group])) * scales[group],
-                    Zeros::Minimums(minimums) => code * scales[group] + minimums[group],
-                };
+                let code = code(row, self.bits, column);
+                values[index * columns + into] = self.zeros.value(code, self.bits, scales[group], group);
             }
         }
         Ok(values)
@@ -130,7 +136,7 @@ impl Grouped {
     fn check(&self, name: &str) -> Result<(), String> {
         let ([out, columns], groups) = (self.shape, self.groups());
         let lengths = match &self.zeros {
-            Zeros::Middle => out * groups,
+            Zeros::Middle | Zeros::Codebook(_) => out * groups,
             Zeros::Codes(zeros) => zeros.len(),
             Zeros::Minimums(minimums) => minimums.len(),
         };

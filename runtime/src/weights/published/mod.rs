@@ -1,6 +1,6 @@
 //! Published quantized checkpoints, opened as they are: `quantization_config` names the method, a file here reads each.
 //!
-//! What maps exactly onto blocks becomes [`BlockQuantized`](super::BlockQuantized), its codes left in the file where they lie
+//! What maps exactly onto blocks becomes [`BlockQuantized`], its codes left in the file where they lie
 //! so there; the rest is dequantized as the format says.
 
 mod awq;
@@ -28,8 +28,9 @@ use std::sync::Arc;
 pub(crate) use config::Published;
 use grouped::Grouped;
 pub(crate) use module::Module;
+pub(crate) use small_floats::{E8M0_MOST, e8m0};
 
-use crate::weights::{Bytes, WeightData};
+use crate::weights::{BlockQuantized, Bytes, WeightData};
 use crate::{Dtype, Result};
 
 /// A format of quantized tensors.
@@ -65,6 +66,8 @@ pub(super) static FORMATS: [&Format; 10] = [
 enum Stored {
     /// Codes of whole numbers in groups that share a scale.
     Codes(Grouped),
+    /// Blocks as kernels run them, for a tensor of this shape.
+    Blocks { shape: Vec<usize>, blocks: BlockQuantized },
     /// Values that no such codes stand for, dequantized.
     Values { shape: Vec<usize>, values: Vec<f32> },
 }
@@ -105,6 +108,9 @@ pub(crate) fn read(module: &Module<'_>) -> Result<WeightData, String> {
         bytes,
     };
     let (shape, values) = match (module.published.format.read)(module)? {
+        Stored::Blocks { shape, blocks } => {
+            return Ok(data(Dtype::F32, &shape, Bytes::Quantized(Arc::new(blocks))));
+        }
         Stored::Codes(grouped) if !module.transposed => match grouped.blocks(&module.codes)? {
             Ok(blocks) => {
                 let shape = blocks.shape;

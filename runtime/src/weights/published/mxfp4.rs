@@ -2,41 +2,62 @@
 
 use safetensors::Dtype as Type;
 
-use super::fp8::factors;
-use super::small_floats::E2M1;
+use super::module::Tensor;
+use super::small_floats::E8M0_MOST;
 use super::{Format, Module, Stored};
+use crate::Dtype;
+use crate::weights::{BlockQuantized, Codebook, Zeros};
+
+/// How many numbers share a scale.
+pub(super) const GROUP: usize = 32;
 
 pub(super) static FORMAT: Format =
     Format { name: "mxfp4", codes: &["_blocks"], others: &["_scales"], refuses: |_| None, read };
 
-/// The experts' weights as the model has them, `[experts, in, out]`.
+/// The experts' weights, which the model has as `[experts, in, out]`.
 fn read(module: &Module<'_>) -> Result<Stored, String> {
-    let blocks = module.codes()?.is(&[Type::U8])?;
-    let &[experts, rows, groups, 16] = blocks.shape else {
-        return Err(format!(
-            "tensor `{}` is {:?}, not [experts, rows, groups, 16]",
-            blocks.name, blocks.shape
-        ));
+    let codes = module.codes()?.is(&[Type::U8])?;
+    let &[experts, rows, groups, 16] = codes.shape else {
+        return Err(format!("tensor `{}` is {:?}, not [experts, rows, groups, 16]", codes.name, codes.shape));
     };
-    if module.wanted != [experts, groups * 32, rows] {
+    let columns = groups * GROUP;
+    if module.wanted != [experts, columns, rows] {
         return Err(format!(
             "tensor `{}` is {:?}, which is not {:?} the other way round",
-            blocks.name, blocks.shape, module.wanted
+            codes.name, codes.shape, module.wanted
         ));
     }
-    let scales = module.tensor("_scales")?.is(&[Type::U8])?;
-    let scales = factors(&scales.shaped(&[experts, rows, groups], &blocks.name)?)?;
-    let bytes = blocks.bytes()?;
-    let columns = groups * 32;
-    let mut values = vec![0.0; bytes.len() * 2];
-    for (block, (codes, scale)) in bytes.chunks_exact(16).zip(&scales).enumerate() {
-        let (row, first) = (block / groups, block % groups * 32);
-        let start = row / rows * rows * columns + row % rows;
-        for (pair, &codes) in codes.iter().enumerate() {
-            for (half, code) in [codes & 15, codes >> 4].into_iter().enumerate() {
-                values[start + (first + 2 * pair + half) * rows] = E2M1[usize::from(code)] * scale;
-            }
-        }
+    let scales = module.tensor("_scales")?.is(&[Type::U8])?.shaped(&[experts, rows, groups], &codes.name)?;
+    let blocks = blocks(&codes, &scales, [experts * rows, columns])?;
+    let shape = module.wanted.to_vec();
+    Ok(Stored::Blocks { shape, blocks: BlockQuantized { batch: Some(experts), ..blocks } })
+}
+
+/// Codes and scales where they lie, which are in the order of kernels.
+pub(super) fn blocks(
+    codes: &Tensor<'_>,
+    scales: &Tensor<'_>,
+    shape: [usize; 2],
+) -> Result<BlockQuantized, String> {
+    if let Some((place, scale)) =
+        scales.bytes()?.into_iter().enumerate().find(|(_, scale)| *scale > E8M0_MOST)
+    {
+        let what = if scale == 255 { "NaN".to_owned() } else { format!("2^{}", i32::from(scale) - 127) };
+        return Err(format!(
+            "tensor `{}` holds {what} at {place}: it stands for values that are not finite",
+            scales.name
+        ));
     }
-    Ok(Stored::Values { shape: vec![experts, columns, rows], values })
+    Ok(BlockQuantized {
+        shape,
+        batch: None,
+        bits: 4,
+        group: GROUP,
+        codes: codes.place()?,
+        scale_dtype: Dtype::U8,
+        scales: scales.place()?,
+        outer: None,
+        zeros: Zeros::Codebook(Codebook::E2m1),
+        order: None,
+    })
 }

@@ -40,12 +40,8 @@ impl Flat {
         let group = count / groups;
         if !columns.is_multiple_of(group) || !(columns * self.bits).is_multiple_of(8) {
             let value = |at: usize| {
-                let (code, scale) = (f32::from(self.codes[at]), self.scales[at / group]);
-                match &self.zeros {
-                    Zeros::Middle => (code - (1_u16 << (self.bits - 1)) as f32) * scale,
-                    Zeros::Codes(zeros) => (code - f32::from(zeros[at / group])) * scale,
-                    Zeros::Minimums(minimums) => code * scale + minimums[at / group],
-                }
+                let group = at / group;
+                self.zeros.value(self.codes[at], self.bits, self.scales[group], group)
             };
             let values = (0..count).map(value).collect();
             return Ok(Stored::Values { shape: self.shape.to_vec(), values });

@@ -15,8 +15,11 @@ pub(super) fn e4m3(code: u8) -> f32 {
     if code & 0x80 == 0 { magnitude } else { -magnitude }
 }
 
+/// The largest E8M0 code by which all values of E2M1 are finite in single precision: 6 · 2^125.
+pub(crate) const E8M0_MOST: u8 = 252;
+
 /// The power of two that an E8M0 code stands for; 255 is no number.
-pub(super) fn e8m0(code: u8) -> f32 {
+pub(crate) fn e8m0(code: u8) -> f32 {
     match code {
         255 => f32::NAN,
         0 => f32::from_bits(0x0040_0000),

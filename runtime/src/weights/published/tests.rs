@@ -129,6 +129,22 @@ fn mxfp4_experts_lie_the_other_way() {
     let row: Vec<f32> = (0..8).map(|column| read[column * 2]).collect();
     assert_eq!(row, [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0, -12.0]);
     assert_eq!(read[1], 1.0);
+    let said = |place: usize, shape: &'static [usize], bytes: Vec<u8>| {
+        let mut spoilt = tensors.clone();
+        spoilt[place] = (spoilt[place].0, "U8", shape, bytes);
+        values(&config, &spoilt, "e.gate_up_proj", &[2, 32, 2]).unwrap_err()
+    };
+    let misshapen = said(1, &[2, 1, 2], vec![127; 4]);
+    assert!(
+        misshapen.contains("`e.gate_up_proj_scales` is [2, 1, 2]") && misshapen.contains("[2, 2, 1]"),
+        "{misshapen}"
+    );
+    let no_number = said(1, &[2, 2, 1], vec![127, 127, 255, 127]);
+    assert!(no_number.contains("`e.gate_up_proj_scales` holds NaN at 2"), "{no_number}");
+    let beyond = said(1, &[2, 2, 1], vec![127, 254, 127, 127]);
+    assert!(beyond.contains("holds 2^127 at 1: it stands for values that are not finite"), "{beyond}");
+    let few = said(0, &[2, 2, 2, 8], vec![0; 64]);
+    assert!(few.contains("`e.gate_up_proj_blocks` is [2, 2, 2, 8], not [experts"), "{few}");
 }
 
 #[test]

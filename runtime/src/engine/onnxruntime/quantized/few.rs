@@ -9,7 +9,7 @@ use super::super::product::ask_for;
 use super::super::stored::Stored;
 use super::rounded::{Layout, Rounded};
 use super::vector::Vector;
-use super::weight::{Weight, Zeros};
+use super::weight::Weight;
 
 /// Bytes of codes that x is arranged for: the widest register.
 const UNIT: usize = 64;
@@ -32,16 +32,19 @@ pub(super) fn layout<S: Stored>(weight: &Weight<'_, S>) -> Layout {
         summed: weight.group,
         rounded_sums: weight.rounded_sums(),
         width: weight.row_bytes().next_multiple_of(UNIT.max(weight.block_bytes())) * per_byte,
+        unit: weight.unit(),
     }
 }
 
 /// The products of all rows of x with rows of the weight from `first` on, as many as a row of the result has.
 pub(super) type Kernel<S> = fn(x: &Rounded, weight: &Weight<'_, S>, first: usize, result: &mut [&mut [f32]]);
 
+/// With `BOOK`, codes are places in the weight's codebook.
+///
 /// # Safety
 /// The processor must have the vector's instructions.
 #[inline(always)]
-pub(super) unsafe fn products<V: Vector, S: Stored, const BITS: usize>(
+pub(super) unsafe fn products<V: Vector, S: Stored, const BITS: usize, const BOOK: bool>(
     x: &Rounded,
     weight: &Weight<'_, S>,
     first: usize,
@@ -52,9 +55,9 @@ pub(super) unsafe fn products<V: Vector, S: Stored, const BITS: usize>(
         // SAFETY: the caller's.
         unsafe {
             match result.len() {
-                1 => scaled::<V, S, BITS, 1>(x, weight, &unit, 4 * index, first, result),
-                2 => scaled::<V, S, BITS, 2>(x, weight, &unit, 4 * index, first, result),
-                _ => scaled::<V, S, BITS, 4>(x, weight, &unit, 4 * index, first, result),
+                1 => scaled::<V, S, BITS, BOOK, 1>(x, weight, &unit, 4 * index, first, result),
+                2 => scaled::<V, S, BITS, BOOK, 2>(x, weight, &unit, 4 * index, first, result),
+                _ => scaled::<V, S, BITS, BOOK, 4>(x, weight, &unit, 4 * index, first, result),
             }
         }
     }
@@ -62,7 +65,7 @@ pub(super) unsafe fn products<V: Vector, S: Stored, const BITS: usize>(
 
 /// By the number of scales in a register: loops over as many as most weights have decide nothing.
 #[inline(always)]
-unsafe fn scaled<V: Vector, S: Stored, const BITS: usize, const R: usize>(
+unsafe fn scaled<V: Vector, S: Stored, const BITS: usize, const BOOK: bool, const R: usize>(
     x: &Rounded,
     weight: &Weight<'_, S>,
     unit: &Unit,
@@ -73,9 +76,9 @@ unsafe fn scaled<V: Vector, S: Stored, const BITS: usize, const R: usize>(
     // SAFETY: the caller's.
     unsafe {
         match unit.count {
-            4 => rows::<V, S, BITS, R, 4>(x, weight, unit, row, first, result),
-            2 => rows::<V, S, BITS, R, 2>(x, weight, unit, row, first, result),
-            _ => rows::<V, S, BITS, R, ANY>(x, weight, unit, row, first, result),
+            4 => rows::<V, S, BITS, BOOK, R, 4>(x, weight, unit, row, first, result),
+            2 => rows::<V, S, BITS, BOOK, R, 2>(x, weight, unit, row, first, result),
+            _ => rows::<V, S, BITS, BOOK, R, ANY>(x, weight, unit, row, first, result),
         }
     }
 }
@@ -84,7 +87,7 @@ unsafe fn scaled<V: Vector, S: Stored, const BITS: usize, const R: usize>(
 const ANY: usize = 0;
 
 #[inline(always)]
-unsafe fn rows<V: Vector, S: Stored, const BITS: usize, const R: usize, const N: usize>(
+unsafe fn rows<V: Vector, S: Stored, const BITS: usize, const BOOK: bool, const R: usize, const N: usize>(
     x: &Rounded,
     weight: &Weight<'_, S>,
     unit: &Unit,
@@ -99,7 +102,7 @@ unsafe fn rows<V: Vector, S: Stored, const BITS: usize, const R: usize, const N:
         let (count, step) = if columns < COLUMNS { (columns, 0) } else { (1, 1) };
         for place in start..start + count {
             // SAFETY: the caller's; the rows are the weight's.
-            let sums = unsafe { dots::<V, S, BITS, R, N>(x, weight, unit, row, (first + place, step)) };
+            let sums = unsafe { dots::<V, S, BITS, BOOK, R, N>(x, weight, unit, row, (first + place, step)) };
             for (index, (result, sums)) in result.iter_mut().zip(sums).enumerate() {
                 for (column, sum) in sums.into_iter().enumerate().take(1 + step * (COLUMNS - 1)) {
                     let added = offsets(x, weight, row + index, first + place + column);
@@ -117,6 +120,9 @@ struct Unit {
     block_bytes: usize,
     /// The scale of each lane.
     places: [i32; 16],
+    /// What codes stand for, where they are places in a codebook.
+    book: [u8; 16],
+    is_narrow: bool,
 }
 
 impl Unit {
@@ -127,7 +133,8 @@ impl Unit {
         for (lane, place) in places.iter_mut().enumerate().take(V::LANES) {
             *place = (lane * count / V::LANES) as i32;
         }
-        Self { count, block_bytes, places }
+        let book = weight.codebook().map_or([0; 16], |book| book.above_zero().0);
+        Self { count, block_bytes, places, book, is_narrow: weight.is_narrow() }
     }
 
     /// The block of a byte.
@@ -139,7 +146,7 @@ impl Unit {
 
 /// The products of rows of x with rows of the weight, `step` apart from the first on.
 #[inline(always)]
-unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize, const N: usize>(
+unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const BOOK: bool, const R: usize, const N: usize>(
     x: &Rounded,
     weight: &Weight<'_, S>,
     unit: &Unit,
@@ -150,7 +157,7 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize, const N:
     let whole = bytes / UNIT * UNIT;
     // SAFETY: the caller's; `whole` bytes of each row are there, and scales of their blocks.
     unsafe {
-        let places = V::ints(unit.places.as_ptr().cast());
+        let lanes = (V::ints(unit.places.as_ptr().cast()), V::sixteen(&unit.book));
         let mut sums = [[V::zero(); COLUMNS]; R];
         let of_x = X::<R>::new(x, row);
         // One row after the other: processors read ahead of few places at a time.
@@ -158,11 +165,25 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize, const N:
             let codes = weight.codes.as_ptr().add((first + column * step) * bytes);
             let scales = weight.scales.as_ptr().add((first + column * step) * blocks);
             let mut of_column = [V::zero(); R];
+            // A unit is of one outer scale, since only blocks of 32 places in a codebook have such.
+            let outer = |byte: usize| {
+                if BOOK {
+                    weight.outer_scale(first + column * step, byte / weight.block_bytes())
+                } else {
+                    1.0
+                }
+            };
             for start in (0..whole).step_by(UNIT) {
                 let here = codes.add(start);
                 ask_for(here.wrapping_add(AHEAD), 1);
                 let there = scales.add(unit.block::<V, N>(start));
-                of_x.add::<V, S, BITS, N>(&mut of_column, (here, there), start, unit, places);
+                of_x.add::<V, S, BITS, BOOK, N>(
+                    &mut of_column,
+                    (here, there, outer(start)),
+                    start,
+                    unit,
+                    lanes,
+                );
             }
             if whole < bytes {
                 // The last unit has fewer codes, and scales, than registers.
@@ -171,8 +192,8 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const R: usize, const N:
                 let mut few = [scales.add(blocks - 1).read(); UNIT];
                 rest.as_mut_ptr().copy_from_nonoverlapping(codes.add(whole), bytes - whole);
                 few.as_mut_ptr().copy_from_nonoverlapping(scales.add(at), blocks - at);
-                let last = (rest.as_ptr(), few.as_ptr());
-                of_x.add::<V, S, BITS, N>(&mut of_column, last, whole, unit, places);
+                let last = (rest.as_ptr(), few.as_ptr(), outer(whole));
+                of_x.add::<V, S, BITS, BOOK, N>(&mut of_column, last, whole, unit, lanes);
             }
             for (sums, sum) in sums.iter_mut().zip(of_column) {
                 sums[column] = sum;
@@ -214,26 +235,30 @@ impl<const R: usize> X<R> {
 
     /// Adds the products with a unit of codes, the one that begins `start` bytes from the beginning of a row.
     #[inline(always)]
-    unsafe fn add<V: Vector, S: Stored, const BITS: usize, const N: usize>(
+    unsafe fn add<V: Vector, S: Stored, const BITS: usize, const BOOK: bool, const N: usize>(
         &self,
         sums: &mut [V::Floats; R],
-        (codes, scales): (*const u8, *const S),
+        (codes, scales, outer): (*const u8, *const S, f32),
         start: usize,
         unit: &Unit,
-        places: V::Ints,
+        (places, book): (V::Ints, V::Ints),
     ) {
         let count = if N == ANY { unit.count } else { N };
+        let is_narrow = if BOOK { unit.is_narrow } else { BITS < 8 };
         // SAFETY: the caller's; x has codes of whole units.
         unsafe {
             for offset in (0..UNIT).step_by(4 * V::LANES) {
                 let packed = V::ints(codes.add(offset));
                 let scale = V::scales(scales.add(unit.block::<V, N>(offset)), count, places);
+                let scale = if BOOK { V::mul(scale, V::splat(outer)) } else { scale };
                 for (row, total) in sums.iter_mut().enumerate() {
                     let mut sum = V::ints(self.starts[row].add(start + offset));
                     let runs = self.codes[row].add(start * (8 / BITS) + offset);
                     for run in 0..8 / BITS {
                         let x = V::ints(runs.add(run * UNIT));
-                        sum = V::dot(sum, V::codes::<BITS>(packed, run * BITS), x, BITS < 8);
+                        let codes = V::codes::<BITS>(packed, run * BITS);
+                        let codes = if BOOK { V::look_up(book, codes) } else { codes };
+                        sum = V::dot(sum, codes, x, is_narrow);
                     }
                     let scale = V::mul(scale, V::floats(self.scales[row].add((start + offset) / 4)));
                     *total = V::add_product(*total, V::single(sum), scale);
@@ -246,7 +271,7 @@ impl<const R: usize> X<R> {
 /// What the offsets of a row of the weight add.
 #[inline(always)]
 fn offsets<S: Stored>(x: &Rounded, weight: &Weight<'_, S>, row: usize, column: usize) -> f32 {
-    if matches!(weight.zeros, Zeros::Middle) {
+    if !weight.is_offset() {
         return 0.0;
     }
     let sums = &x.sums[row * (x.layout.width / x.layout.summed)..][..weight.blocks()];

@@ -6,7 +6,7 @@
 use super::super::stored::Stored;
 use super::rounded::{Layout, Rounded};
 use super::vector::Vector;
-use super::weight::{Weight, Zeros};
+use super::weight::Weight;
 
 /// How many codes of a row are unpacked at a time.
 const DEPTH: usize = 1024;
@@ -26,29 +26,46 @@ pub(super) fn layout<S: Stored>(weight: &Weight<'_, S>) -> Layout {
         summed: block,
         rounded_sums: weight.rounded_sums(),
         width,
+        unit: weight.unit(),
     }
 }
 
 /// Adds the products of all rows of x with a panel to their parts of the result.
 pub(super) type Kernel = fn(x: &Rounded, panel: &Panel, result: &mut [&mut [f32]]);
 
-/// Adds the products of all rows of x with rows of the weight from `first` on, as many as a row of the result has; `lanes` are
-/// those of the kernel's registers.
+/// Puts what a codebook has for them in the place of codes of a byte each, a whole number of registers.
+pub(super) type LookUp = fn(book: &[u8; 16], codes: &mut [u32]);
+
+/// What a processor multiplies many rows with.
+#[derive(Clone, Copy)]
+pub(super) struct Kernels {
+    pub(super) tiles: Kernel,
+    pub(super) look_up: LookUp,
+    /// Those of its registers.
+    pub(super) lanes: usize,
+}
+
+/// Adds the products of all rows of x with rows of the weight from `first` on, as many as a row of the result has.
 pub(super) fn products<S: Stored>(
-    (kernel, lanes): (Kernel, usize),
+    kernels: Kernels,
     x: &Rounded,
     weight: &Weight<'_, S>,
     first: usize,
     result: &mut [&mut [f32]],
 ) {
     let columns = result.first().map_or(0, |row| row.len());
-    let mut panel = Panel::new(COLUMNS * lanes, x.layout.block);
+    let mut panel = Panel::new(COLUMNS * kernels.lanes, x.layout.block);
+    let book = weight.codebook().map(|book| book.above_zero().0);
     for column in (0..columns).step_by(panel.columns) {
         for start in (0..x.layout.width).step_by(DEPTH) {
             let there = panel.columns.min(columns - column);
             (panel.start, panel.column) = (start, column);
             panel.unpack(weight, first + column, there, (start + DEPTH).min(x.layout.width));
-            kernel(x, &panel, result);
+            if let Some(book) = &book {
+                let taken = panel.columns * panel.blocks * panel.block / 4;
+                (kernels.look_up)(book, &mut panel.codes[..taken]);
+            }
+            (kernels.tiles)(x, &panel, result);
         }
     }
 }
@@ -94,8 +111,8 @@ impl Panel {
     /// Takes codes up to `end` of rows of the weight from `first` on. Columns beyond `there` keep what they have.
     fn unpack<S: Stored>(&mut self, weight: &Weight<'_, S>, first: usize, there: usize, end: usize) {
         self.blocks = (end - self.start) / self.block;
-        self.is_offset = !matches!(weight.zeros, Zeros::Middle);
-        self.is_narrow = weight.bits < 8;
+        self.is_offset = weight.is_offset();
+        self.is_narrow = weight.is_narrow();
         for column in 0..there {
             match weight.bits {
                 2 => self.column_of::<S, 2>(weight, column, first + column, end),
@@ -127,10 +144,28 @@ impl Panel {
         }
         for block in 0..self.blocks {
             let stored = (self.start + block * self.block) / weight.group;
-            self.scales[block * self.columns + column] = weight.scales[row * blocks + stored].single();
+            self.scales[block * self.columns + column] =
+                weight.scales[row * blocks + stored].single() * weight.outer_scale(row, stored);
             if self.is_offset {
                 self.offsets[block * self.columns + column] = weight.offset(row, stored);
             }
+        }
+    }
+}
+
+/// Puts what a codebook has for them in the place of codes of a byte each, a whole number of registers; what is no code
+/// gets any value.
+///
+/// # Safety
+/// The processor must have the vector's instructions.
+#[inline(always)]
+pub(super) unsafe fn look_up<V: Vector>(book: &[u8; 16], codes: &mut [u32]) {
+    // SAFETY: the caller's; chunks are registers.
+    unsafe {
+        let book = V::sixteen(book);
+        for codes in codes.chunks_exact_mut(V::LANES) {
+            let found = V::look_up(book, V::ints(codes.as_ptr().cast()));
+            V::store_ints(found, codes.as_mut_ptr());
         }
     }
 }

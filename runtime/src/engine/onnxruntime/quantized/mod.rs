@@ -63,9 +63,10 @@ impl<'a, S: Stored> Product<'a, S> {
         result: &'a mut [f32],
         each: impl FnOnce(usize, &(dyn Fn(usize) + Sync)) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let of_bits = match weight.bits {
-            2 => 0,
-            4 => 1,
+        let of_bits = match (weight.codebook(), weight.bits) {
+            (Some(_), _) => 3,
+            (None, 2) => 0,
+            (None, 4) => 1,
             _ => 2,
         };
         let count = x.len().checked_div(weight.width).unwrap_or(0);
@@ -92,7 +93,7 @@ impl<'a, S: Stored> Product<'a, S> {
         slices.iter_mut().for_each(|slice| slice.fill(0.0));
         match self.kernel {
             Kernel::Few(kernel) => kernel(&self.x, &self.weight, first, &mut slices),
-            Kernel::Many(kernel) => many::products(kernel, &self.x, &self.weight, first, &mut slices),
+            Kernel::Many(kernels) => many::products(kernels, &self.x, &self.weight, first, &mut slices),
         }
         for slice in slices.iter_mut() {
             let Some(bias) = self.bias else { break };
@@ -104,16 +105,15 @@ impl<'a, S: Stored> Product<'a, S> {
 /// What computes a product.
 enum Kernel<S> {
     Few(few::Kernel<S>),
-    Many((many::Kernel, usize)),
+    Many(many::Kernels),
 }
 
 /// The kernels of a processor.
 #[derive(Clone, Copy)]
 struct Kernels<S> {
-    /// For codes of 2, 4 and 8 bits.
-    few: [few::Kernel<S>; 3],
-    /// With the lanes of its registers.
-    many: (many::Kernel, usize),
+    /// For codes of 2, 4 and 8 bits, and for those that are places in a codebook.
+    few: [few::Kernel<S>; 4],
+    many: many::Kernels,
 }
 
 /// The fastest kernels that this processor has.
@@ -154,35 +154,54 @@ fn has_avx2() -> bool {
     has!("avx2") && has!("fma") && has!("f16c")
 }
 
+/// Whether codes have scales of this type: kernels for others are not compiled.
+struct Scales<S, const BOOK: bool>(std::marker::PhantomData<S>);
+
+impl<S: Stored, const BOOK: bool> Scales<S, BOOK> {
+    const FIT: bool = if BOOK { S::OF_PLACES } else { S::OF_NUMBERS };
+}
+
 /// Kernels compiled for processors that have these instructions.
 macro_rules! kernels {
     ($name:ident, $vector:ty $(, $features:literal)?) => {
         #[allow(unsafe_code)]
         fn $name<S: Stored>() -> Kernels<S> {
             $(#[target_feature(enable = $features)])?
-            fn few<S: Stored, const BITS: usize>(
+            fn few<S: Stored, const BITS: usize, const BOOK: bool>(
                 x: &Rounded,
                 weight: &Weight<'_, S>,
                 first: usize,
                 result: &mut [&mut [f32]],
             ) {
-                // SAFETY: it is compiled with the instructions.
-                unsafe { few::products::<$vector, S, BITS>(x, weight, first, result) }
+                if Scales::<S, BOOK>::FIT {
+                    // SAFETY: it is compiled with the instructions.
+                    unsafe { few::products::<$vector, S, BITS, BOOK>(x, weight, first, result) }
+                }
             }
             $(#[target_feature(enable = $features)])?
             fn many(x: &Rounded, panel: &many::Panel, result: &mut [&mut [f32]]) {
                 // SAFETY: it is compiled with the instructions.
                 unsafe { many::tiles::<$vector>(x, panel, result) }
             }
+            $(#[target_feature(enable = $features)])?
+            fn look_up(book: &[u8; 16], codes: &mut [u32]) {
+                // SAFETY: it is compiled with the instructions.
+                unsafe { many::look_up::<$vector>(book, codes) }
+            }
             // SAFETY: only handed out where the processor has the instructions.
             #[allow(unused_unsafe)]
             Kernels {
                 few: [
-                    |x, weight, first, result| unsafe { few::<S, 2>(x, weight, first, result) },
-                    |x, weight, first, result| unsafe { few::<S, 4>(x, weight, first, result) },
-                    |x, weight, first, result| unsafe { few::<S, 8>(x, weight, first, result) },
+                    |x, weight, first, result| unsafe { few::<S, 2, false>(x, weight, first, result) },
+                    |x, weight, first, result| unsafe { few::<S, 4, false>(x, weight, first, result) },
+                    |x, weight, first, result| unsafe { few::<S, 8, false>(x, weight, first, result) },
+                    |x, weight, first, result| unsafe { few::<S, 4, true>(x, weight, first, result) },
                 ],
-                many: (|x, panel, result| unsafe { many(x, panel, result) }, <$vector>::LANES),
+                many: many::Kernels {
+                    tiles: |x, panel, result| unsafe { many(x, panel, result) },
+                    look_up: |book, codes| unsafe { look_up(book, codes) },
+                    lanes: <$vector>::LANES,
+                },
             }
         }
     };

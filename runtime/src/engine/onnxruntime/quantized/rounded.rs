@@ -19,6 +19,8 @@ pub(super) struct Layout {
     pub(super) rounded_sums: bool,
     /// Codes of a row; zeros follow x.
     pub(super) width: usize,
+    /// What scales are multiplied with, for all products to be so.
+    pub(super) unit: f32,
 }
 
 /// Rows of x by blocks: `x ≈ code · scale`, with codes from -127 to 127.
@@ -128,7 +130,7 @@ fn each_block<const BLOCK: usize, const PER_BYTE: usize>(
             }
         }
         let parts = start / layout.part..(start + BLOCK) / layout.part;
-        scales[parts.clone()].fill(scale);
+        scales[parts.clone()].fill(scale * layout.unit);
         let mut total = 0;
         for (start, codes) in starts[parts].iter_mut().zip(codes.chunks(layout.part)) {
             let sum = codes.iter().sum::<i32>();

@@ -6,6 +6,7 @@ use half::f16;
 
 use super::super::product::testing::numbers;
 use super::*;
+use crate::weights::Codebook;
 
 /// A weight and what its codes stand for.
 struct Made<S> {
@@ -23,6 +24,7 @@ enum Kind {
     Middle,
     Codes,
     Offsets,
+    Codebook(Codebook),
 }
 
 fn bytes(count: usize, seed: u32) -> Vec<u8> {
@@ -48,9 +50,18 @@ impl<S: Stored> Made<S> {
             Kind::Middle => Zeros::Middle,
             Kind::Codes => Zeros::Codes(&self.zeros),
             Kind::Offsets => Zeros::Offsets(&self.offsets),
+            Kind::Codebook(book) => Zeros::Codebook(book),
         };
         let (bits, group) = (self.bits, self.group);
-        Weight { codes: &self.codes, scales: &self.scales, zeros, width: self.shape[1], bits, group }
+        Weight {
+            codes: &self.codes,
+            scales: &self.scales,
+            outer: None,
+            zeros,
+            width: self.shape[1],
+            bits,
+            group,
+        }
     }
 
     /// In double precision, column by column as they lie.
@@ -73,6 +84,7 @@ impl<S: Stored> Made<S> {
                     Kind::Middle => (q - middle) * s,
                     Kind::Codes => (q - code(zeros, column / self.group)) * s,
                     Kind::Offsets => (q - middle) * s + f64::from(self.offsets[block]),
+                    Kind::Codebook(book) => f64::from(book.value(q as u8)) * s,
                 });
             }
         }
@@ -130,7 +142,9 @@ fn check<S: Stored>(rows: usize, shape: [usize; 2], bits: usize, group: usize, o
     let made = Made::new(shape, bits, group, of);
     let x = numbers(rows * shape[1], 1);
     let bias = numbers(shape[0], 3);
-    for kind in [Kind::Middle, Kind::Codes, Kind::Offsets] {
+    let books = Codebook::ALL.into_iter().filter(|_| bits == 4).map(Kind::Codebook);
+    let kinds = [Kind::Middle, Kind::Codes, Kind::Offsets].into_iter().chain(books);
+    for kind in kinds.filter(|kind| made.weight(*kind).holds(shape[0])) {
         let place = format!("{rows} x {shape:?}, {bits} bits by {group}, {kind:?}, {:?}", S::DTYPE);
         let weight = made.weight(kind);
         let dequantized = made.dequantized(kind);
@@ -185,8 +199,15 @@ fn products_by_hand() {
     // Codes 1 and 15 of 4 bits, the first in the low bits: -7 and 7 times a half.
     let mut codes = vec![0x88; 8];
     codes[0] = 0xf1;
-    let weight =
-        Weight { codes: &codes, scales: &[0.5_f32], zeros: Zeros::Middle, width: 16, bits: 4, group: 16 };
+    let weight = Weight {
+        codes: &codes,
+        scales: &[0.5_f32],
+        outer: None,
+        zeros: Zeros::Middle,
+        width: 16,
+        bits: 4,
+        group: 16,
+    };
     let mut x = [0.0; 16];
     (x[0], x[1]) = (127.0, 1.0);
     assert_eq!(product(plain(), &x, weight, None), [(-7.0 * 127.0 + 7.0) / 2.0]);
@@ -197,9 +218,85 @@ fn products_by_hand() {
 }
 
 #[test]
-fn nothing_stands_for_no_numbers_and_what_is_none_stays() {
+fn places_in_a_codebook_with_scales_of_any_type() {
+    // E8M0 codes around one.
+    let power = |x: f32| (120.0 + x * 320.0) as u8;
+    for (rows, out, width) in
+        [(1, 9, 32), (2, 3, 37), (1, 70, 1000), (4, 5, 2880), (7, 33, 1000), (9, 130, 1100)]
+    {
+        check(rows, [out, width], 4, 32, power);
+        check(rows, [out, width], 4, 32, f16::from_f32);
+    }
+}
+
+#[test]
+fn products_with_a_codebook_by_hand() {
+    // Codes 1 and 15, the first in the low bits, in blocks that begin with them: ½ and -6 by 2, then by ¼.
+    let mut codes = vec![0; 32];
+    (codes[0], codes[16]) = (0xf1, 0xf1);
+    let zeros = Zeros::Codebook(Codebook::E2m1);
     let weight =
-        Weight { codes: &[0x88; 8], scales: &[1.0_f32], zeros: Zeros::Middle, width: 16, bits: 4, group: 16 };
+        Weight { codes: &codes, scales: &[128_u8, 125], outer: None, zeros, width: 64, bits: 4, group: 32 };
+    let mut x = [0.0; 64];
+    (x[0], x[1], x[32], x[33]) = (127.0, 1.0, 4.0, 127.0);
+    let wanted = (127.0 / 2.0 - 6.0) * 2.0 + (4.0 / 2.0 - 127.0 * 6.0) / 4.0;
+    // -104 and 113 of IQ4_NL, and -127 for all others, whose x are 0.
+    let zeros = Zeros::Codebook(Codebook::Iq4Nl);
+    let scales = &[f16::ONE, f16::from_f32(0.25)];
+    let iq4 = Weight { codes: &codes, scales, outer: None, zeros, width: 64, bits: 4, group: 32 };
+    let of_iq4 = 113.0 - 104.0 * 127.0 + (113.0 * 127.0 - 104.0 * 4.0) / 4.0;
+    for rows in [1, 6] {
+        for (name, kernels) in others().into_iter().chain([("plain", plain())]) {
+            assert_eq!(product(kernels, &x.repeat(rows), weight, None), vec![wanted; rows], "{name}");
+        }
+        for (name, kernels) in others().into_iter().chain([("plain", plain())]) {
+            assert_eq!(product(kernels, &x.repeat(rows), iq4, None), vec![of_iq4; rows], "{name}");
+        }
+    }
+}
+
+#[test]
+fn outer_scales_are_of_eight_blocks() {
+    for (rows, out, width) in
+        [(1, 9, 256), (2, 3, 768), (1, 7, 2816), (3, 5, 320), (7, 33, 1024), (9, 70, 1536)]
+    {
+        let made = Made::new([out, width], 4, 32, f16::from_f32);
+        let outer: Vec<f16> =
+            (0..out * width.div_ceil(256)).map(|i| f16::from_f32((i % 7) as f32 - 2.5)).collect();
+        let x = numbers(rows * width, 1);
+        let nested = Weight { outer: Some(&outer), ..made.weight(Kind::Codebook(Codebook::Iq4Nl)) };
+        // In double precision, with the product of both scales.
+        let place = |block: usize| block / (width / 32) * width.div_ceil(256) + block % (width / 32) / 8;
+        let flat = made.dequantized(Kind::Codebook(Codebook::Iq4Nl));
+        let flat: Vec<f64> =
+            flat.iter().enumerate().map(|(i, w)| w * f64::from(outer[place(i / 32)].single())).collect();
+        let wanted = x.chunks(width).flat_map(|x| {
+            flat.chunks(width).map(|w| x.iter().zip(w).map(|(x, w)| f64::from(*x) * w).sum::<f64>())
+        });
+        let wanted: Vec<f64> = wanted.collect();
+        let usual = root_mean_square(wanted.iter().copied());
+        assert!(nested.holds(out) && !Weight { outer: Some(&outer[1..]), ..nested }.holds(out));
+        for (name, kernels) in others().into_iter().chain([("plain", plain())]) {
+            let got = product(kernels, &x, nested, None);
+            let far = distance(&got, &wanted, usual);
+            assert!(far < 1.5e-2, "{name}, {rows} x [{out}, {width}]: {far}");
+            let plain: Vec<f64> = product(plain(), &x, nested, None).into_iter().map(f64::from).collect();
+            assert!(distance(&got, &plain, usual) < 1e-6, "{name}, {rows} x [{out}, {width}]");
+        }
+    }
+}
+
+#[test]
+fn nothing_stands_for_no_numbers_and_what_is_none_stays() {
+    let weight = Weight {
+        codes: &[0x88; 8],
+        scales: &[1.0_f32],
+        outer: None,
+        zeros: Zeros::Middle,
+        width: 16,
+        bits: 4,
+        group: 16,
+    };
     for (name, kernels) in others().into_iter().chain([("plain", plain())]) {
         assert_eq!(product(kernels, &[0.0; 16], weight, None), [0.0], "{name}");
         assert_eq!(product(kernels, &[1e-42; 16], weight, None), [0.0], "{name}");

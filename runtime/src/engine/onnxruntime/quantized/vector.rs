@@ -20,6 +20,11 @@ pub(super) trait Vector {
     unsafe fn ints(from: *const u8) -> Self::Ints;
     /// The same four bytes in all lanes.
     unsafe fn same(integer: i32) -> Self::Ints;
+    /// Sixteen bytes, as often as a register holds them.
+    unsafe fn sixteen(bytes: &[u8; 16]) -> Self::Ints;
+    unsafe fn store_ints(integers: Self::Ints, to: *mut u32);
+    /// The one of sixteen bytes that each byte, less than 16, is the place of.
+    unsafe fn look_up(sixteen: Self::Ints, places: Self::Ints) -> Self::Ints;
     /// The codes of `BITS` bits whose lowest bit is this one in each byte.
     unsafe fn codes<const BITS: usize>(packed: Self::Ints, shift: usize) -> Self::Ints;
     /// Adds the products of unsigned codes with signed x, four to a lane; `narrow` codes are of less than 8 bits.
@@ -58,6 +63,24 @@ impl Vector for Plain {
     #[inline(always)]
     unsafe fn same(integer: i32) -> [i32; 4] {
         [integer; 4]
+    }
+
+    #[inline(always)]
+    unsafe fn sixteen(bytes: &[u8; 16]) -> [i32; 4] {
+        // SAFETY: as many bytes.
+        unsafe { Self::ints(bytes.as_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_ints(integers: [i32; 4], to: *mut u32) {
+        // SAFETY: the caller's.
+        unsafe { to.cast::<[i32; 4]>().write(integers) }
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(sixteen: [i32; 4], places: [i32; 4]) -> [i32; 4] {
+        let byte = |place: u8| sixteen[usize::from(place >> 2 & 3)].to_ne_bytes()[usize::from(place & 3)];
+        places.map(|places| i32::from_ne_bytes(places.to_ne_bytes().map(byte)))
     }
 
     #[inline(always)]

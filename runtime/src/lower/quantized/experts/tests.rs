@@ -87,6 +87,45 @@ fn codes_are_multiplied_where_they_lie() {
     }
 }
 
+/// Experts in one tensor `[experts, in, out]`, whose codes lie the other way.
+#[test]
+fn a_batch_of_experts_runs_by_its_codes() {
+    if engine::available(Hardware::Cpu).is_err() {
+        return;
+    }
+    for (kind, nested) in [("e2m1", false), ("iq4_nl", false), ("iq4_nl", true)] {
+        let outer: Vec<f32> = (0..18).map(|row| (row % 5) as f32 - 1.5).collect();
+        let outer = nested.then(|| Bytes::memory(Dtype::F16.encoded(&outer)));
+        let blocks = BlockQuantized { batch: Some(3), outer, ..sample([3 * 6, WIDTH], 4, 32, kind) };
+        let mut g = Graph::new();
+        let x = g.input(Input::f32("x", dims![BATCH, 1, WIDTH]));
+        let indices = g.input(Input::i64("indices", dims![BATCH, 2]));
+        let weights = g.weight("w", &[3, WIDTH, 6]).unwrap();
+        let y = g.expert_linear(&x, &indices, &[weights], true).unwrap();
+        g.output("y", &y).unwrap();
+        let with = |bytes: Bytes| {
+            let (shape, stored_as) = (vec![3, WIDTH, 6], "w".to_owned());
+            [WeightData { dtype: Dtype::F32, shape, stored_as, bytes }]
+        };
+        let target = Target::of(Hardware::Cpu, Precision::F32);
+        let lowered = lower(&g, &with(Bytes::Quantized(Arc::new(blocks.clone()))), &target).unwrap();
+        let operator = if kind == "e2m1" { "E8m0" } else { "F16" };
+        assert_eq!(lowered.operators[&format!("weft.ExpertLinearQuantized{operator}")], 1);
+        let values = Bytes::memory(Dtype::F32.encoded(&blocks.dequantize().unwrap()));
+        let plain = lower(&g, &with(values), &target).unwrap();
+        for report in crate::golden::compare(&run(&lowered), &run(&plain), 1e-5) {
+            assert!(report.passed, "{kind}: {report:?}");
+        }
+        // One expert after the other where x must not be rounded.
+        let kernels = Kernels { accuracy_level: 0, ..target.kernels };
+        let exact = lower(&g, &with(Bytes::Quantized(Arc::new(blocks))), &Target { kernels, ..target });
+        // A layer by itself is no mixture that this could be done to.
+        assert!(
+            exact.is_err() || exact.is_ok_and(|it| !it.operators.keys().any(|op| op.contains("Quantized")))
+        );
+    }
+}
+
 #[test]
 fn experts_of_several_forms_run_one_after_the_other() {
     let of = |blocks: [BlockQuantized; 3], kernels: Kernels| {

@@ -16,11 +16,25 @@ unsafe fn eight<S: Stored>(from: *const S, count: usize) -> __m256 {
             (Dtype::F32, 2) => _mm256_castps128_ps256(_mm_castsi128_ps(_mm_loadl_epi64(from.cast()))),
             (Dtype::F32, 4) => _mm256_castps128_ps256(_mm_loadu_ps(from.cast())),
             (Dtype::F32, _) => _mm256_loadu_ps(from.cast()),
+            (Dtype::U8, 1) => powers(_mm_cvtsi32_si128(from.read().into())),
+            (Dtype::U8, 2) => powers(_mm_cvtsi32_si128(from.cast::<u16>().read_unaligned().into())),
+            (Dtype::U8, 4) => powers(_mm_cvtsi32_si128(from.cast::<i32>().read_unaligned())),
+            (Dtype::U8, _) => powers(_mm_loadl_epi64(from.cast())),
             (_, 1) => widened::<S>(_mm_cvtsi32_si128(from.cast::<u16>().read_unaligned().into())),
             (_, 2) => widened::<S>(_mm_cvtsi32_si128(from.cast::<i32>().read_unaligned())),
             (_, 4) => widened::<S>(_mm_loadl_epi64(from.cast())),
             _ => widened::<S>(_mm_loadu_si128(from.cast())),
         }
+    }
+}
+
+/// The eight powers of two that E8M0 codes stand for: exponents of single precision, of which the least is subnormal.
+#[inline(always)]
+unsafe fn powers(codes: __m128i) -> __m256 {
+    // SAFETY: the caller's: the processor has AVX2.
+    unsafe {
+        let exponents = _mm256_slli_epi32::<23>(_mm256_cvtepu8_epi32(codes));
+        _mm256_castsi256_ps(_mm256_max_epu32(exponents, _mm256_set1_epi32(0x0040_0000)))
     }
 }
 
@@ -54,6 +68,21 @@ impl Vector for Avx512 {
     #[inline(always)]
     unsafe fn same(integer: i32) -> __m512i {
         unsafe { _mm512_set1_epi32(integer) }
+    }
+
+    #[inline(always)]
+    unsafe fn sixteen(bytes: &[u8; 16]) -> __m512i {
+        unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(bytes.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_ints(integers: __m512i, to: *mut u32) {
+        unsafe { _mm512_storeu_si512(to.cast(), integers) }
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(sixteen: __m512i, places: __m512i) -> __m512i {
+        unsafe { _mm512_shuffle_epi8(sixteen, places) }
     }
 
     #[inline(always)]
@@ -170,6 +199,21 @@ macro_rules! registers_of_256_bits {
             #[inline(always)]
             unsafe fn same(integer: i32) -> __m256i {
                 unsafe { _mm256_set1_epi32(integer) }
+            }
+
+            #[inline(always)]
+            unsafe fn sixteen(bytes: &[u8; 16]) -> __m256i {
+                unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(bytes.as_ptr().cast())) }
+            }
+
+            #[inline(always)]
+            unsafe fn store_ints(integers: __m256i, to: *mut u32) {
+                unsafe { _mm256_storeu_si256(to.cast(), integers) }
+            }
+
+            #[inline(always)]
+            unsafe fn look_up(sixteen: __m256i, places: __m256i) -> __m256i {
+                unsafe { _mm256_shuffle_epi8(sixteen, places) }
             }
 
             #[inline(always)]
