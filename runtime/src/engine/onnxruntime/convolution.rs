@@ -3,7 +3,6 @@
 //!
 //! ONNX Runtime would keep such weights in single precision, and a second time in the order in which it reads them.
 
-mod panel;
 mod product;
 mod windows;
 
@@ -17,6 +16,7 @@ use ort::value::TensorElementType;
 use self::product::{Chunk, Epilogue, Product};
 use self::windows::{Geometry, Scratch, Windows};
 use super::operators::{convolution, missing};
+use super::panel;
 use super::stored::Stored;
 
 /// The attribute that says what the variances of batch normalisation are raised by.

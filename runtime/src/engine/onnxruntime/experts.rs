@@ -13,7 +13,7 @@ use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInp
 use ort::value::{TensorElementType, ValueRef};
 
 use super::linear_quantized::Blocks as CodeBlocks;
-use super::matmul::Matmul;
+use super::matmul::{self, Matmul};
 use super::operators::{FEW, IN_BF16};
 use super::product::Product;
 use super::quantized::{self, Weight, Zeros};
@@ -133,7 +133,7 @@ impl<W: Stored> Kernel for ExpertLinear<W> {
             Some(_) => x.iter().map(|x| Element::of(*x)).collect(),
             None => vec![],
         };
-        let single = f32::kernel::<W>().ok_or_else(|| ort::Error::new("there is no kernel"))?;
+        let single = |rows| matmul::kernel::<W>(rows).ok_or_else(|| ort::Error::new("there is no kernel"));
         let mut rest = result.as_mut_slice();
         let mut products = vec![];
         for ((_, weight), group) in weights.into_iter().zip(&rows.groups) {
@@ -145,7 +145,10 @@ impl<W: Stored> Kernel for ExpertLinear<W> {
                 _ if self.transposed => Job::Transposed(Transposed::new(x, weight, rows.width, mine)),
                 _ if group.rows.len() <= FEW => Job::Few(Product::new(x, weight, None, rows.width, mine)),
                 Some(kernel) => Job::narrow(kernel, &narrow[range], weight, mine, rows.width),
-                None => Job::Many(Matmul::new(single, x, weight, None, mine, rows.width)),
+                None => {
+                    let kernel = single(group.rows.len())?;
+                    Job::Many(Matmul::new(kernel, x, weight, None, mine, rows.width))
+                }
             });
         }
         run(context, &products)?;

@@ -10,6 +10,7 @@ mod linear_quantized;
 mod mapped;
 mod matmul;
 mod operators;
+mod panel;
 mod placement;
 mod product;
 mod provider;

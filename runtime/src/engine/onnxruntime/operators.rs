@@ -14,7 +14,7 @@ use super::embedding_quantized::EmbeddingQuantized;
 use super::experts::{ExpertLinear, ExpertLinearQuantized};
 use super::linear_attention::LinearAttention;
 use super::linear_quantized::LinearQuantized;
-use super::matmul::Matmul;
+use super::matmul::{self, Matmul};
 use super::product::Product;
 use super::stored::Stored;
 use super::tile::Element;
@@ -154,8 +154,8 @@ impl<W: Stored> Kernel for Linear<W> {
             let product = Matmul::new(kernel, &x, weight, bias, result, width);
             return context.par_for(product.blocks(), product.blocks(), |block| product.compute(block));
         }
-        let kernel =
-            f32::kernel::<W>().ok_or_else(|| ort::Error::new("there is no kernel for single precision"))?;
+        let kernel = matmul::kernel::<W>(count)
+            .ok_or_else(|| ort::Error::new("there is no kernel for single precision"))?;
         let product = Matmul::new(kernel, x, weight, bias, result, width);
         context.par_for(product.blocks(), product.blocks(), |block| product.compute(block))
     }

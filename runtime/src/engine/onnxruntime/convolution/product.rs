@@ -2,13 +2,17 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::super::panel::Kernel;
 use super::super::stored::Stored;
 use super::super::tile::Element;
-use super::panel::{Kernel, WIDE};
+
 use super::windows::{Geometry, Laid};
 
 /// Rows of the weight in a block: widened, so much of them as is multiplied at a time lies in the first two caches.
 const BLOCK: usize = 24;
+
+/// How much of the depth is multiplied at a time: a panel of it and the rows of a tile are in the first cache.
+const WIDE: usize = 256;
 
 /// Positions beside each other, whose windows are a panel.
 pub(super) struct Columns {
@@ -155,7 +159,7 @@ impl<'a, W: Stored> Product<'a, W> {
                 let panel = &panel[start * self.kernel.columns..][..taken * self.kernel.columns];
                 let rows = &mut images[columns.image];
                 let products = if start == 0 { self.kernel.products } else { self.kernel.add_products };
-                products(&wide, panel, columns.first..columns.first + columns.count, rows);
+                products(&wide, WIDE, panel, columns.first..columns.first + columns.count, rows);
             }
         }
     }

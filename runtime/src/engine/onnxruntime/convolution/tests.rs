@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use half::{bf16, f16};
 
+use super::super::panel::{PORTABLE, kernel};
 use super::super::product::testing::numbers;
-use super::panel::{PORTABLE, kernel};
 use super::windows::Task;
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::panel::Kernel;
+use super::super::panel::Kernel;
 use super::product::Chunk;
 
 /// Channels that a thread copies at a time.

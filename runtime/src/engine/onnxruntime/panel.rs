@@ -1,15 +1,18 @@
-//! Sums of products of a few rows of weights with the columns of a panel, in the processor's registers.
+//! Sums of products of a few rows with the columns of a panel, in the processor's registers.
+//!
+//! A panel holds numbers of so many columns beside each other, depth by depth, so that a register of them meets one number of a
+//! row at a time and no sum is added up across a register: convolutions lay windows so, and products of many rows weights.
 
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 
-/// How much of the depth is multiplied at a time: a panel of it and the rows of a tile are in the first cache.
-pub(super) const WIDE: usize = 256;
+/// The products of rows that lie `stride` apart and of a panel `[taken, columns]`, for these columns of the rows of the result.
+pub(super) type Products =
+    fn(left: &[f32], stride: usize, panel: &[f32], columns: Range<usize>, rows: &mut [&mut [f32]]);
 
-/// The products of rows of weights `[rows, WIDE]` and of a panel `[taken, columns]`, for these columns of the rows of the
-/// result.
-pub(super) type Products = fn(weights: &[f32], panel: &[f32], columns: Range<usize>, rows: &mut [&mut [f32]]);
+/// Writes rows `[lanes, stride]`, of which `taken` numbers are there, as that many columns of a panel, from `at` on.
+pub(super) type Transposed = fn(rows: &[f32], stride: usize, taken: usize, panel: &mut [f32], at: usize);
 
 /// A way to multiply panels.
 #[derive(Clone, Copy)]
@@ -18,10 +21,13 @@ pub(super) struct Kernel {
     pub(super) lanes: usize,
     /// Columns of a panel.
     pub(super) columns: usize,
+    /// Rows of a tile.
+    pub(super) rows: usize,
     /// In place of what was there.
     pub(super) products: Products,
     /// Added to what was there.
     pub(super) add_products: Products,
+    pub(super) transposed: Transposed,
 }
 
 impl Kernel {
@@ -35,33 +41,56 @@ impl Kernel {
 pub(super) fn kernel() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx512f") {
-        return Kernel {
-            lanes: 16,
-            columns: 32,
-            products: x86::avx512::<false>,
-            add_products: x86::avx512::<true>,
-        };
+        return x86::AVX512;
     } else if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        return Kernel {
-            lanes: 8,
-            columns: 16,
-            products: x86::avx2::<false>,
-            add_products: x86::avx2::<true>,
-        };
+        return x86::AVX2;
     }
     PORTABLE
 }
 
+/// All ways that this processor has, the plain one first.
+#[cfg(test)]
+pub(super) fn kernels() -> Vec<Kernel> {
+    #[allow(unused_mut)]
+    let mut kernels = vec![PORTABLE];
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+            kernels.push(x86::AVX2);
+        }
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            kernels.push(x86::AVX512);
+        }
+    }
+    kernels
+}
+
 /// For processors whose instructions are not written out here.
-pub(super) const PORTABLE: Kernel =
-    Kernel { lanes: 4, columns: 8, products: portable::<false>, add_products: portable::<true> };
+pub(super) const PORTABLE: Kernel = Kernel {
+    products: portable::<false>,
+    add_products: portable::<true>,
+    transposed: one_by_one,
+    ..of::<[f32; 4]>()
+};
+
+/// What a register's kernel is like, with the plain ways to compute.
+const fn of<V: Lanes>() -> Kernel {
+    Kernel {
+        lanes: V::LANES,
+        columns: V::LANES * V::REGISTERS,
+        rows: V::ROWS,
+        products: portable::<false>,
+        add_products: portable::<true>,
+        transposed: one_by_one,
+    }
+}
 
 /// Sums in a register.
 trait Lanes: Copy {
     const LANES: usize;
     /// Registers of columns in a panel.
     const REGISTERS: usize = 2;
-    /// Rows of weights in a tile: 6, or 12 where there are 32 registers, so that sums and what they are made of fit.
+    /// Rows in a tile: 6, or 12 where there are 32 registers, so that sums and what they are made of fit.
     const ROWS: usize;
 
     /// # Safety
@@ -91,27 +120,28 @@ trait Lanes: Copy {
 /// The processor must have the register's instructions.
 #[inline(always)]
 unsafe fn products<V: Lanes, const ADD: bool>(
-    weights: &[f32],
+    left: &[f32],
+    stride: usize,
     panel: &[f32],
     columns: Range<usize>,
     rows: &mut [&mut [f32]],
 ) {
-    for (weights, rows) in weights.chunks(V::ROWS * WIDE).zip(rows.chunks_mut(V::ROWS)) {
+    for (left, rows) in left.chunks(V::ROWS * stride).zip(rows.chunks_mut(V::ROWS)) {
         if rows.len() == 12 {
             // SAFETY: the caller's.
-            unsafe { of_rows::<V, ADD, 12>(weights, panel, &columns, rows) }
+            unsafe { of_rows::<V, ADD, 12>(left, stride, panel, &columns, rows) }
             continue;
         }
-        for (weights, rows) in weights.chunks(6 * WIDE).zip(rows.chunks_mut(6)) {
+        for (left, rows) in left.chunks(6 * stride).zip(rows.chunks_mut(6)) {
             // SAFETY: the caller's.
             unsafe {
                 match rows.len() {
-                    1 => of_rows::<V, ADD, 1>(weights, panel, &columns, rows),
-                    2 => of_rows::<V, ADD, 2>(weights, panel, &columns, rows),
-                    3 => of_rows::<V, ADD, 3>(weights, panel, &columns, rows),
-                    4 => of_rows::<V, ADD, 4>(weights, panel, &columns, rows),
-                    5 => of_rows::<V, ADD, 5>(weights, panel, &columns, rows),
-                    _ => of_rows::<V, ADD, 6>(weights, panel, &columns, rows),
+                    1 => of_rows::<V, ADD, 1>(left, stride, panel, &columns, rows),
+                    2 => of_rows::<V, ADD, 2>(left, stride, panel, &columns, rows),
+                    3 => of_rows::<V, ADD, 3>(left, stride, panel, &columns, rows),
+                    4 => of_rows::<V, ADD, 4>(left, stride, panel, &columns, rows),
+                    5 => of_rows::<V, ADD, 5>(left, stride, panel, &columns, rows),
+                    _ => of_rows::<V, ADD, 6>(left, stride, panel, &columns, rows),
                 }
             }
         }
@@ -122,7 +152,8 @@ unsafe fn products<V: Lanes, const ADD: bool>(
 /// As [`products`].
 #[inline(always)]
 unsafe fn of_rows<V: Lanes, const ADD: bool, const R: usize>(
-    weights: &[f32],
+    left: &[f32],
+    stride: usize,
     panel: &[f32],
     columns: &Range<usize>,
     rows: &mut [&mut [f32]],
@@ -130,8 +161,8 @@ unsafe fn of_rows<V: Lanes, const ADD: bool, const R: usize>(
     // SAFETY: the caller's.
     unsafe {
         match columns.len().div_ceil(V::LANES) {
-            1 => tile::<V, ADD, R, 1>(weights, panel, columns, rows),
-            _ => tile::<V, ADD, R, 2>(weights, panel, columns, rows),
+            1 => tile::<V, ADD, R, 1>(left, stride, panel, columns, rows),
+            _ => tile::<V, ADD, R, 2>(left, stride, panel, columns, rows),
         }
     }
 }
@@ -140,30 +171,31 @@ unsafe fn of_rows<V: Lanes, const ADD: bool, const R: usize>(
 /// As [`products`].
 #[inline(always)]
 unsafe fn tile<V: Lanes, const ADD: bool, const R: usize, const C: usize>(
-    weights: &[f32],
+    left: &[f32],
+    stride: usize,
     panel: &[f32],
     columns: &Range<usize>,
     rows: &mut [&mut [f32]],
 ) {
     let width = V::LANES * V::REGISTERS;
     let taken = panel.len() / width;
-    assert!(C <= V::REGISTERS && taken <= WIDE && weights.len() >= (R - 1) * WIDE + taken);
-    // SAFETY: the caller's; the panel has `taken` rows of `width`, and each row of weights as many numbers.
+    assert!(C <= V::REGISTERS && left.len() >= (R - 1) * stride + taken);
+    // SAFETY: the caller's; the panel has `taken` rows of `width`, and each of the other rows as many numbers.
     let sums = unsafe {
         let mut sums = [[V::splat(0.0); C]; R];
-        let (mut weight, mut x) = (weights.as_ptr(), panel.as_ptr());
+        let (mut left, mut panel) = (left.as_ptr(), panel.as_ptr());
         for _ in 0..taken {
             let mut columns = [V::splat(0.0); C];
             for (at, columns) in columns.iter_mut().enumerate() {
-                *columns = V::load(x.add(at * V::LANES));
+                *columns = V::load(panel.add(at * V::LANES));
             }
             for (row, sums) in sums.iter_mut().enumerate() {
-                let weight = V::splat(*weight.add(row * WIDE));
+                let number = V::splat(*left.add(row * stride));
                 for (sum, columns) in sums.iter_mut().zip(columns) {
-                    *sum = sum.add_product(weight, columns);
+                    *sum = sum.add_product(number, columns);
                 }
             }
-            (weight, x) = (weight.add(1), x.add(width));
+            (left, panel) = (left.add(1), panel.add(width));
         }
         sums
     };
@@ -220,9 +252,29 @@ impl Lanes for [f32; 4] {
     }
 }
 
-fn portable<const ADD: bool>(weights: &[f32], panel: &[f32], columns: Range<usize>, rows: &mut [&mut [f32]]) {
+fn portable<const ADD: bool>(
+    left: &[f32],
+    stride: usize,
+    panel: &[f32],
+    columns: Range<usize>,
+    rows: &mut [&mut [f32]],
+) {
     // SAFETY: it needs no instructions of its own.
-    unsafe { products::<[f32; 4], ADD>(weights, panel, columns, rows) }
+    unsafe { products::<[f32; 4], ADD>(left, stride, panel, columns, rows) }
+}
+
+fn one_by_one(rows: &[f32], stride: usize, taken: usize, panel: &mut [f32], at: usize) {
+    some_of::<[f32; 4]>(rows, stride, 0..taken, panel, at);
+}
+
+/// Writes this range of the rows, number by number.
+#[inline(always)]
+fn some_of<V: Lanes>(rows: &[f32], stride: usize, range: Range<usize>, panel: &mut [f32], at: usize) {
+    let columns = V::LANES * V::REGISTERS;
+    for (lane, row) in rows.chunks(stride).take(V::LANES).enumerate() {
+        let places = panel[range.start * columns..].iter_mut().skip(at + lane).step_by(columns);
+        places.zip(&row[range.clone()]).for_each(|(place, number)| *place = *number);
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
