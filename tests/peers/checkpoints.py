@@ -250,6 +250,68 @@ def unet() -> Checkpoint:
     return Checkpoint("UNet2DConditionModel", sizes, inputs)
 
 
+def vae() -> Checkpoint:
+    """The autoencoder of stable-diffusion-v1-5/stable-diffusion-v1-5: an image of 512 px becomes a latent and is an image again."""
+    sizes = {
+        "block_out_channels": [128, 256, 512, 512],
+        "down_block_types": ["DownEncoderBlock2D"] * 4,
+        "up_block_types": ["UpDecoderBlock2D"] * 4,
+        "layers_per_block": 2,
+        "latent_channels": 4,
+        "sample_size": 512,
+    }
+    return Checkpoint("AutoencoderKL", sizes, {"sample": floats(1, 3, 512, 512)})
+
+
+def qwen2_vl() -> Checkpoint:
+    """Qwen/Qwen2-VL-2B-Instruct: one image of 448 px among 64 tokens of text."""
+    text = {
+        "hidden_size": 1536,
+        "num_hidden_layers": 28,
+        "num_attention_heads": 12,
+        "num_key_value_heads": 2,
+        "intermediate_size": 8960,
+        "vocab_size": 151_936,
+        "rms_norm_eps": 1e-6,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [16, 24, 24]},
+        "tie_word_embeddings": True,
+    }
+    config = transformers.Qwen2VLConfig(
+        text_config=text, vision_config={"hidden_size": 1536}, tie_word_embeddings=True
+    )
+    texts = ids(150_000, 1, 64 + 256)
+    # Patches of 14 px, 32 x 32, of which 2 x 2 are a token.
+    texts[:, 8] = config.vision_start_token_id
+    texts[:, 9 : 9 + 256] = config.image_token_id
+    inputs = {
+        "input_ids": texts,
+        "attention_mask": np.ones_like(texts),
+        "pixel_values": floats(32 * 32, 3 * 2 * 14 * 14),
+        "image_grid_thw": np.array([[1, 32, 32]], np.int64),
+    }
+    return Checkpoint("Qwen2VLForConditionalGeneration", config, inputs, torch.bfloat16)
+
+
+def llava() -> Checkpoint:
+    """llava-hf/llava-1.5-7b-hf: a quarter of its text model's layers; one image of 336 px among 64 tokens of text."""
+    text = {"model_type": "llama", "num_hidden_layers": 8, "vocab_size": 32_064, "max_position_embeddings": 4096}
+    vision = {
+        "model_type": "clip_vision_model",
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+        "image_size": 336,
+        "patch_size": 14,
+    }
+    image = 32_000
+    config = transformers.LlavaConfig(text_config=text, vision_config=vision, image_token_id=image)
+    texts = ids(image, 1, 64 + 576)
+    texts[:, 8 : 8 + 576] = image
+    inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts), "pixel_values": floats(1, 3, 336, 336)}
+    return Checkpoint("LlavaForConditionalGeneration", config, inputs, torch.bfloat16)
+
+
 def smolvlm() -> Checkpoint:
     """HuggingFaceTB/SmolVLM-500M-Instruct: one image of 512 px among 64 tokens of text."""
     text = {
@@ -306,7 +368,7 @@ def granitemoe() -> Checkpoint:
 
 def olmoe() -> Checkpoint:
     """allenai/OLMoE-1B-7B-0924: a quarter of its layers, and a prompt of 128 tokens; 8 of 64 experts see each."""
-    config = transformers.OlmoeConfig(num_hidden_layers=4)
+    config = transformers.OlmoeConfig(num_hidden_layers=4, intermediate_size=1024)
     texts = ids(config.vocab_size, 1, 128)
     inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts)}
     return Checkpoint("OlmoeForCausalLM", config, inputs, torch.bfloat16)
@@ -332,7 +394,10 @@ CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "perceiver": perceiver,
     "patchtst": patchtst,
     "unet": unet,
+    "vae": vae,
     "smolvlm": smolvlm,
+    "qwen2_vl": qwen2_vl,
+    "llava": llava,
     "granitemoe": granitemoe,
     "olmoe": olmoe,
     "mamba": lambda: mamba(512),

@@ -69,6 +69,13 @@ def decoder(model: Any, inputs: dict[str, torch.Tensor], count: int) -> Round:
     return once
 
 
+def kinds_of_tokens(model: Any, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Which tokens stand for images, for models that do not see it from the ids themselves."""
+    if "mm_token_type_ids" not in signature(model.forward).parameters:
+        return {}
+    return {"mm_token_type_ids": (inputs["input_ids"] == model.config.image_token_id).long()}
+
+
 def counted(once: Any) -> int:
     """The operations of matrix products and convolutions."""
     counter = FlopCounterMode(display=False)
@@ -131,6 +138,7 @@ def main() -> None:
     load_ms = (time.perf_counter() - began) * 1e3
     tensors = load_file(options.checkpoint / "inputs.safetensors")
     inputs = {name.removeprefix("in."): tensor for name, tensor in tensors.items()}
+    inputs |= kinds_of_tokens(model, inputs)
     if not options.generate:
         once = forward(model, inputs)
     elif model.config.is_encoder_decoder:

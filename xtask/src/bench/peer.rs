@@ -109,6 +109,15 @@ impl Served {
         }
     }
 
+    /// The most memory that the process had in use so far, in megabytes; mapped pages count while they are resident.
+    /// None where the system does not tell.
+    pub fn peak_memory_mb(&self) -> Option<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kibibytes: f64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kibibytes * 1024.0 / 1e6)
+    }
+
     fn start(mut command: Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())

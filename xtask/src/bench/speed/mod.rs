@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use weft_generator::spec::hardware::Hardware;
 
 use self::peak::{Least, Peak};
-use self::results::{Opened, Results, Row, Timed};
+use self::results::{Memory, Opened, Results, Row, Timed};
 pub use self::results::{figures, machine};
 use self::rows::PYTORCH;
 pub(super) use self::rows::{Measure, Work};
@@ -41,30 +41,37 @@ pub fn run(args: &Args) -> Result<bool> {
     let python = reference::python(None)?;
     let binaries = build(&works)?;
     let rounds = args.rounds.unwrap_or(ROUNDS);
-    let mut results = Results::new(args.threads, rounds);
+    let none = || Results::new(args.threads, rounds);
+    // Named rows come into the committed table as each is measured; whether they suit it is found out before.
+    let kept = args.write && !args.models.is_empty();
+    if kept {
+        none().into_committed()?;
+    }
+    let mut results = none();
     let progress = Progress::new(works.len());
     for work in works {
         progress.step(work.title);
-        let measured = measure(work, &python, &binaries[work.model], &mut results);
+        let mut own = none();
+        let measured = measure(work, &python, &binaries[work.model], &mut own);
         if interrupted() {
             bail!("interrupted before all was measured");
         }
         // The other rows are worth having all the same.
         if let Err(error) = measured {
             note(format!("{} is not measured: {error:#}", work.title));
-            results.failed.insert(work.name.to_owned(), error.to_string());
+            own.failed.insert(work.name.to_owned(), error.to_string());
         }
+        if kept {
+            own.clone().into_committed()?.write()?;
+        }
+        results.take(own);
     }
     progress.finish();
-    if args.write && args.models.is_empty() {
+    if args.write && !kept {
         results.write()?;
     }
     say(if args.json { serde_json::to_string_pretty(&results)? } else { results.text() })?;
-    let met = results.met();
-    if args.write && !args.models.is_empty() {
-        results.into_committed()?.write()?;
-    }
-    Ok(met)
+    Ok(results.met())
 }
 
 /// The rows of these models; all where none is named.
@@ -128,11 +135,16 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
         served.map(|(_, served)| served.report["work"].clone()).unwrap_or_default()
     };
     let (least, probes) = (told(PYTORCH), told(MACHINE));
-    // A quantized file has so much of the bytes that PyTorch's checkpoint has.
+    // Quantized weights have so much of the bytes that PyTorch's checkpoint has.
     let size = |file: &str| Ok::<_, anyhow::Error>(checkpoint.join(file).metadata()?.len() as f64);
-    let share =
-        work.gguf.map_or(Ok(1.0), |file| Ok::<_, anyhow::Error>(size(file)? / size("model.safetensors")?))?;
+    let share = match (work.gguf, work.precision) {
+        (Some(file), _) => size(file)? / size("model.safetensors")?,
+        // Groups of 32 in 4 bits with a scale of 16 bits each, of the 16 bits that the checkpoint has.
+        (None, Some(_)) => 4.5 / 16.0,
+        (None, None) => 1.0,
+    };
     let times = in_turns(&mut all, results.rounds)?;
+    results.memory.push(Memory::of(work.title, &all));
     let peak = times.get(MACHINE).map(|probed| Peak::of(probed, &probes));
     for measure in work.measures {
         let timed = |name: &str| {

@@ -1,6 +1,7 @@
 //! The table: medians, ratios, and whether the goals are met.
 
 mod committed;
+mod memory;
 mod opened;
 
 use std::collections::BTreeMap;
@@ -12,13 +13,14 @@ use serde_json::{Value, json};
 
 use self::committed::RESULTS;
 pub use self::committed::figures;
+pub use self::memory::Memory;
 pub use self::opened::Opened;
 use super::peak::{Least, Peak};
 use super::rows::PYTORCH;
 use crate::table::Table;
 
 /// One run of the command.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Results {
     pub machine: String,
     pub threads: usize,
@@ -31,9 +33,11 @@ pub struct Results {
     pub failed: BTreeMap<String, String>,
     pub rows: Vec<Row>,
     pub opened: Vec<Opened>,
+    #[serde(default)]
+    pub memory: Vec<Memory>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     pub model: String,
     pub what: String,
@@ -51,7 +55,7 @@ pub struct Row {
     pub peak: Option<Peak>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timed {
     pub name: String,
     pub median_ms: f64,
@@ -102,7 +106,18 @@ impl Results {
             failed: BTreeMap::new(),
             rows: vec![],
             opened: vec![],
+            memory: vec![],
         }
+    }
+
+    /// Takes in what another measured.
+    pub fn take(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+        self.opened.extend(other.opened);
+        self.memory.extend(other.memory);
+        self.versions.extend(other.versions);
+        self.absent.extend(other.absent);
+        self.failed.extend(other.failed);
     }
 
     /// Notes the version that a peer says it is.
@@ -162,6 +177,7 @@ impl Results {
             format!("{}, tokens a second: {}", row.model, rates.join(", "))
         });
         notes.extend(rates);
+        notes.extend(self.memory.iter().filter_map(Memory::text));
         let peaks = || self.rows.iter().filter_map(|row| row.peak);
         let most = |of: fn(Peak) -> f64| peaks().map(of).reduce(f64::max);
         if let (Some(flops), Some(bytes)) = (most(|peak| peak.flops), most(|peak| peak.bytes)) {
@@ -211,7 +227,9 @@ impl Results {
              are stored in: it opens at once, and its prompts are slower. `Model::open(..)?.map_weights(false)` opens it \
              for prompts instead. All compute in float32 but `llama.cpp bf16`, which rounds what it multiplies to \
              bfloat16, and the rows of quantized weights, where weft and llama.cpp round what they multiply to 8 bits; \
-             both read the same file that llama.cpp quantized, and PyTorch the checkpoint in bfloat16. A token reads every weight but the embeddings once, and reading them is what takes its time: of float32 \
+             both read the same file that llama.cpp quantized, and PyTorch the checkpoint in bfloat16. Vision-language models in 4 \
+             bits are rounded by weft as the same checkpoint opens (`--precision int4`). A token reads every weight but the embeddings \
+             once, and reading them is what takes its time: of float32 \
              weights nobody is faster than the memory, of bfloat16 ones half as much is read.\n",
         );
         text

@@ -6,6 +6,8 @@ pub struct Work {
     pub name: &'static str,
     /// A quantized file within the checkpoint that is opened in its place.
     pub gguf: Option<&'static str>,
+    /// What weft's weights are rounded to as it opens the checkpoint; the peers compute with it as it is.
+    pub precision: Option<&'static str>,
     /// The generated crate.
     pub model: &'static str,
     pub title: &'static str,
@@ -86,7 +88,17 @@ const fn forward(
     title: &'static str,
     measures: &'static [Measure],
 ) -> Work {
-    Work { name, gguf: None, model, title, tokens: 0, measures, peers: &[], opens_at_once: false }
+    Work {
+        name,
+        gguf: None,
+        precision: None,
+        model,
+        title,
+        tokens: 0,
+        measures,
+        peers: &[],
+        opens_at_once: false,
+    }
 }
 
 /// Vision models in a forward pass of an image or a video.
@@ -124,10 +136,26 @@ const fn decoder(name: &'static str, title: &'static str, measures: &'static [Me
     Work { tokens: 16, ..forward(name, name, title, measures) }
 }
 
+/// A vision-language model behind an image and a text, which is to take half of PyTorch's time.
+const fn vision_language(name: &'static str, title: &'static str, measures: &'static [Measure]) -> Work {
+    decoder(name, title, measures)
+}
+
+const fn prefill(what: &'static str) -> Measure {
+    Measure { key: "prefill", what, goals: &[(PYTORCH, 0.5)] }
+}
+
+const TOKEN: Measure = Measure { key: "token", what: "a token after it", goals: &[(PYTORCH, 0.5)] };
+
+const SMOLVLM: &[Measure] = &[prefill("1 image of 512 px, 64 tokens"), TOKEN];
+const QWEN2_VL: &[Measure] = &[prefill("1 image of 448 px, 64 tokens"), TOKEN];
+const LLAVA: &[Measure] = &[prefill("1 image of 336 px, 64 tokens"), TOKEN];
+
 const fn llama(name: &'static str, title: &'static str) -> Work {
     Work {
         name,
         gguf: None,
+        precision: None,
         model: "llama",
         title,
         tokens: 16,
@@ -154,7 +182,7 @@ const fn quantized(
     Work { gguf: Some(gguf), peers, measures, ..llama("llama-bf16", title) }
 }
 
-pub const WORKS: [Work; 28] = [
+pub const WORKS: [Work; 34] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -174,14 +202,21 @@ pub const WORKS: [Work; 28] = [
     forward("perceiver", "perceiver", "Perceiver (language)", &[run("1 text of 2048 bytes")]),
     forward("patchtst", "patchtst", "PatchTST", &[run("7 series of 512 steps")]),
     forward("unet", "unet-2d-condition", "UNet of Stable Diffusion 1.5", &[run("2 latents of 64 x 64")]),
-    decoder(
-        "smolvlm",
-        "SmolVLM-500M in bfloat16",
-        &[
-            Measure { key: "prefill", what: "1 image of 512 px, 64 tokens", goals: &[(PYTORCH, 0.5)] },
-            Measure { key: "token", what: "a token after it", goals: &[(PYTORCH, 0.5)] },
-        ],
+    forward(
+        "vae",
+        "autoencoder-kl",
+        "Autoencoder of Stable Diffusion 1.5",
+        &[run("1 image of 512 px, there and back")],
     ),
+    vision_language("smolvlm", "SmolVLM-500M in bfloat16", SMOLVLM),
+    Work { precision: Some("int4"), ..vision_language("smolvlm", "SmolVLM-500M in 4 bits", SMOLVLM) },
+    vision_language("qwen2_vl", "Qwen2-VL-2B in bfloat16", QWEN2_VL),
+    Work { precision: Some("int4"), ..vision_language("qwen2_vl", "Qwen2-VL-2B in 4 bits", QWEN2_VL) },
+    vision_language("llava", "LLaVA-1.5-7B in bfloat16, 8 of 32 layers", LLAVA),
+    Work {
+        precision: Some("int4"),
+        ..vision_language("llava", "LLaVA-1.5-7B in 4 bits, 8 of 32 layers", LLAVA)
+    },
     decoder(
         "granitemoe",
         "Granite MoE 1B-A400M in bfloat16",

@@ -52,12 +52,9 @@ impl Results {
             .rows
             .retain(|row| !self.rows.iter().any(|new| (&new.model, &new.what) == (&row.model, &row.what)));
         committed.opened.retain(|opened| !self.opened.iter().any(|new| new.model == opened.model));
+        committed.memory.retain(|memory| !self.memory.iter().any(|new| new.model == memory.model));
         committed.failed.retain(|name, _| !WORKS.iter().any(|work| work.name == name && self.has(work)));
-        committed.rows.extend(self.rows);
-        committed.opened.extend(self.opened);
-        committed.versions.extend(self.versions);
-        committed.absent.extend(self.absent);
-        committed.failed.extend(self.failed);
+        committed.take(self);
         let place = |model: &str, what: Option<&str>| {
             let of = |work: &Work| {
                 work.title == model
@@ -67,6 +64,7 @@ impl Results {
         };
         committed.rows.sort_by_key(|row| place(&row.model, Some(&row.what)));
         committed.opened.sort_by_key(|opened| place(&opened.model, None));
+        committed.memory.sort_by_key(|memory| place(&memory.model, None));
         Ok(committed)
     }
 

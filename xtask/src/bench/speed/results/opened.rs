@@ -13,7 +13,7 @@ const UNPACK_MS: f64 = 1500.0;
 const UNPACK_SHARE: f64 = 1.1;
 
 /// A checkpoint that is opened with its weights left in their mapped pages, or unpacked.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Opened {
     pub model: String,
     pub load_ms: f64,
