@@ -111,8 +111,9 @@ pub fn load(
 pub fn run(inputs: String, parameters: String, streaming: bool) -> Result<String, JsError> {
     let pipeline = LOADED.with_borrow(Clone::clone);
     let pipeline = pipeline.ok_or_else(|| JsError::new("nothing is loaded: load a pipeline first"))?;
-    let read =
-        |text: &str| serde_json::from_str::<Json>(text).map_err(|error| JsError::new(&error.to_string()));
+    let read = |text: &str| {
+        serde_json::from_slice::<Json>(text.as_bytes()).map_err(|error| JsError::new(&error.to_string()))
+    };
     let (inputs, parameters) = (read(&inputs)?, read(&parameters)?);
     let mut on_text =
         |piece: &str| if text(piece) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };

@@ -8,6 +8,9 @@ use crate::{Dtype, Error, Hardware, Precision, Result};
 
 /// What is free on this machine for a process; none where the system does not tell.
 pub(crate) fn free() -> Option<u64> {
+    if cfg!(target_family = "wasm") {
+        return None;
+    }
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|text| available(&text))?;
     let limit = limited(

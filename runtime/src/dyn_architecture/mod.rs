@@ -4,11 +4,12 @@
 mod commands;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::hub::Checkpoint;
 use crate::session::Loader;
 use crate::tasks::{JsonPipeline, json_pipeline};
+use crate::weights::LoraRequest;
 use crate::{Architecture, DynModel, Error, ExpertUsage, Hardware, Head, Precision, Result, Task};
 
 /// An [`Architecture`] as a value: what commands and tables of models need of it, behind a few pointers.
@@ -90,7 +91,7 @@ pub struct DynLoader {
     hardware: Hardware,
     precision: Option<Precision>,
     threads: Option<usize>,
-    loras: Vec<(PathBuf, f32)>,
+    loras: Vec<LoraRequest>,
     class: Option<String>,
     usage: Option<ExpertUsage>,
     cache: bool,
@@ -131,7 +132,7 @@ impl DynLoader {
     /// [`Loader::lora`].
     #[must_use]
     pub fn lora(mut self, path: &Path, scale: f32) -> Self {
-        self.loras.push((path.to_owned(), scale));
+        self.loras.push(LoraRequest::new(path, scale));
         self
     }
 
@@ -203,7 +204,7 @@ fn typed<A: Architecture>(untyped: &DynLoader) -> Result<Loader<A>> {
     if let Some(threads) = untyped.threads {
         loader = loader.threads(threads);
     }
-    loader = untyped.loras.iter().fold(loader, |loader, (path, scale)| loader.lora(path, *scale));
+    loader = loader.with_loras(&untyped.loras);
     if let Some(usage) = &untyped.usage {
         loader = loader.expert_usage(usage);
     }

@@ -102,9 +102,16 @@ impl Checkpoint {
             single: None,
         };
         if files::is_dir(path) {
+            if cfg!(target_family = "wasm") {
+                return Ok(folder(path));
+            }
             let whole = SAFETENSORS.iter().any(|file| files::is_file(&path.join(file)));
             let file = if whole { None } else { gguf::only(path)? };
             return folder(path).with_gguf(file.as_deref());
+        }
+        if cfg!(target_family = "wasm") {
+            let help = "give the URL of a folder with config.json, tokenizer.json and model.safetensors";
+            return Err(Error::hub(id_or_dir, "is no URL", help));
         }
         if path.is_file() {
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -196,9 +203,9 @@ impl Checkpoint {
         &self.dir
     }
 
-    /// The GGUF file that it was opened by.
+    /// The GGUF file that it was opened by; in a page none is.
     pub fn gguf(&self) -> Option<&Gguf> {
-        self.gguf.as_deref()
+        self.gguf.as_deref().filter(|_| cfg!(not(target_family = "wasm")))
     }
 
     /// The path of one of its files (`1_Pooling/config.json`), downloaded if need be; `None` when the
@@ -212,7 +219,7 @@ impl Checkpoint {
         if files::is_file(&path) {
             return Ok(Some(path));
         }
-        if path.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
+        if cfg!(not(target_family = "wasm")) && path.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
             let target = std::fs::read_link(&path).unwrap_or_default();
             return Err(Error::hub(
                 &self.id,
@@ -248,7 +255,7 @@ impl Checkpoint {
         {
             return Ok(index);
         }
-        if let Some(single) = &self.single
+        if let Some(single) = self.whole()
             && (self.implied(file)?.is_some() || (file == "config.json" && self.component.is_empty()))
         {
             return Ok(single.path().to_owned());
@@ -369,7 +376,7 @@ pub(crate) fn with_infinity(bytes: &[u8]) -> Option<serde_json::Value> {
             .replace("Infinity", r#"{"__float__": "Infinity"}"#),
         _ => piece.to_owned(),
     });
-    serde_json::from_str(&pieces.collect::<Vec<_>>().join("\"")).ok()
+    serde_json::from_slice(pieces.collect::<Vec<_>>().join("\"").as_bytes()).ok()
 }
 
 #[cfg(test)]

@@ -27,13 +27,18 @@ impl Checkpoint {
 
     /// The file that it was opened by, where that holds all components; a component has none of its own.
     pub(crate) fn single(&self) -> Option<&SingleFile> {
-        self.single.as_deref().filter(|_| self.component.is_empty())
+        self.whole().filter(|_| self.component.is_empty())
+    }
+
+    /// The file that holds all components; in a page none does.
+    pub(super) fn whole(&self) -> Option<&SingleFile> {
+        self.single.as_deref().filter(|_| cfg!(not(target_family = "wasm")))
     }
 
     /// What the single file has in place of a file: after a folder's own files where it lies among them, before those of a
     /// repository, which may be of another size.
     pub(super) fn implied(&self, file: &str) -> Result<Option<serde_json::Value>> {
-        let Some(single) = &self.single else { return Ok(None) };
+        let Some(single) = self.whole() else { return Ok(None) };
         let Some(json) = single.json(&format!("{}{file}", self.component)) else { return Ok(None) };
         let own = matches!(self.source, Source::Folder) && self.path(file)?.is_some();
         Ok((!own).then(|| json.clone()))

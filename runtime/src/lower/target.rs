@@ -69,17 +69,19 @@ impl Target {
         let integers = if narrow { Dtype::I32 } else { Dtype::I64 };
         let (own, opset, fixed_shapes) = match hardware {
             Hardware::Cpu | Hardware::Auto => (CPU, 23, false),
+            // A browser has no 64-bit integers to compute lengths with.
+            Hardware::Webgpu => (WEBGPU, 21, in_browser),
+            // WebNN, Core ML and the tensor processor have no lengths but numbers.
+            Hardware::Webnn => (WEBNN, 21, true),
+            // A page has those alone, and is linked without the passes of the rest.
+            _ if cfg!(target_family = "wasm") => (CPU, 23, false),
+            Hardware::Metal => (METAL, 21, true),
+            Hardware::Qnn => (QNN, 21, true),
             // The newest set that every operator here has a kernel for: those of `Pad` and `Equal` end with it.
             Hardware::Cuda => (CUDA, 18, false),
             // MIGraphX documents operator sets up to 19, and compiles a graph anew for other lengths.
             Hardware::Rocm => (ROCM, 19, true),
             Hardware::Openvino => (OPENVINO, 21, false),
-            // A browser has no 64-bit integers to compute lengths with.
-            Hardware::Webgpu => (WEBGPU, 21, in_browser),
-            // Core ML, the tensor processor and WebNN have no lengths but numbers.
-            Hardware::Metal => (METAL, 21, true),
-            Hardware::Qnn => (QNN, 21, true),
-            Hardware::Webnn => (WEBNN, 21, true),
         };
         let mut passes = [FIRST, own, LAST].concat();
         if fixed_shapes {

@@ -101,6 +101,9 @@ fn rows(weight: &WeightData, [out, columns]: [usize; 2], rounding: Rounding) -> 
             }
         }
     };
+    if cfg!(target_family = "wasm") {
+        return Ok(work()?.then_some(made));
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(out.div_ceil(step)).max(1);
     let fits = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();

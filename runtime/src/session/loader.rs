@@ -5,7 +5,7 @@ mod quantize;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value as Json;
 
@@ -20,7 +20,7 @@ use crate::engine::{self, Options};
 use crate::graph::CacheBits;
 use crate::hub::Checkpoint;
 use crate::quantization::Quantization;
-use crate::weights::Weights;
+use crate::weights::{LoraRequest, Weights};
 use crate::{Architecture, GraphKind};
 use crate::{Error, Hardware, Precision, Result};
 
@@ -67,7 +67,7 @@ pub struct Loader<A: Architecture, T = A> {
     usage: Option<ExpertUsage>,
     calibration: Option<Calibration>,
     probes: Vec<String>,
-    loras: Vec<(PathBuf, f32)>,
+    loras: Vec<LoraRequest>,
     loads: PhantomData<fn() -> T>,
 }
 
@@ -278,7 +278,14 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// kohya-ss, or a folder that PEFT (`adapter_model.safetensors` beside `adapter_config.json`) or `diffusers` saved.
     #[must_use]
     pub fn lora(mut self, path: impl AsRef<Path>, scale: f32) -> Self {
-        self.loras.push((path.as_ref().to_owned(), scale));
+        self.loras.push(LoraRequest::new(path.as_ref(), scale));
+        self
+    }
+
+    /// As [`Loader::lora`], of what was asked of a loader without a type.
+    #[must_use]
+    pub(crate) fn with_loras(mut self, loras: &[LoraRequest]) -> Self {
+        self.loras.extend_from_slice(loras);
         self
     }
 
@@ -396,8 +403,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             Some(weights) => weights.clone(),
             None => Weights::open(&self.checkpoint)?,
         };
-        let add =
-            |weights: Weights, (path, scale): &(PathBuf, f32)| weights.with_lora(path, *scale, &A::NAMES);
+        let add = |weights, lora: &LoraRequest| lora.add_to(weights, &A::NAMES);
         let weights = self.loras.iter().try_fold(weights, add)?;
         Ok((raw, config, head, weights))
     }

@@ -5,22 +5,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Hardware;
 use crate::lower::{Lowered, unsupported_ops};
+use crate::onnx::Model;
+
+/// Operators, how often each occurs, and why the backend would leave it to the CPU.
+type UnsupportedOps = BTreeMap<String, (usize, String)>;
 
 /// Which backend's form to give a graph, and what was found when it was held against the backend's operators.
 #[derive(Clone, Debug)]
 pub(crate) struct Lowering {
     pub hardware: Hardware,
-    unsupported_ops: Arc<Mutex<BTreeMap<String, (usize, String)>>>,
+    /// What holds a model against the tables of operators; programs that never ask for it are linked without them.
+    compare: fn(&Model, Hardware) -> UnsupportedOps,
+    unsupported_ops: Arc<Mutex<UnsupportedOps>>,
 }
 
 impl Lowering {
     pub(crate) fn to(hardware: Hardware) -> Self {
-        Self { hardware, unsupported_ops: Arc::default() }
+        Self { hardware, compare: unsupported_ops, unsupported_ops: Arc::default() }
     }
 
     /// Notes the operators that the backend would leave to the CPU.
     pub(super) fn check(&self, lowered: &Lowered) {
-        let found = unsupported_ops(&lowered.model, self.hardware);
+        let found = (self.compare)(&lowered.model, self.hardware);
         self.unsupported_ops.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
     }
 

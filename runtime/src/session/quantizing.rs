@@ -57,7 +57,8 @@ impl Quantizing {
 
     /// The codes of a weight: those of the cache, or made.
     fn quantized(&self, weight: &WeightData, bits: usize, settings: &Quantization) -> Result<BlockQuantized> {
-        let Some(cache) = &self.cache else { return quantize(weight, bits, settings) };
+        let cache = self.cache.as_ref().filter(|_| cfg!(not(target_family = "wasm")));
+        let Some(cache) = cache else { return quantize(weight, bits, settings) };
         if let Some(found) = cache.get(weight, bits, settings) {
             return Ok(found);
         }

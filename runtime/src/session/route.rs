@@ -57,8 +57,9 @@ impl Machine for ThisMachine {
 }
 
 pub(super) fn choose<A: Architecture>(request: &Request<'_>) -> Result<Chosen> {
-    if request.asked != Hardware::Auto {
-        let hardware = request.asked;
+    // A page is not told what its backends run on: what a route could choose by is not there.
+    if request.asked != Hardware::Auto || cfg!(target_family = "wasm") {
+        let hardware = if request.asked == Hardware::Auto { Hardware::Cpu } else { request.asked };
         let explanation = format!("{hardware}, as asked: {}", engine::available(hardware)?);
         return Ok(Chosen { hardware, device: None, explanation });
     }

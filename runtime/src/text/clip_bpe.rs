@@ -1,8 +1,9 @@
 //! CLIP's tokenizer of byte pairs, of folders that have its vocabulary and merges alone (`CLIPTokenizer`), as Stable Diffusion's have.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Settings;
+use super::filled::{filled, special_token};
 
 const BEGIN: &str = "<|startoftext|>";
 const END: &str = "<|endoftext|>";
@@ -28,53 +29,70 @@ pub(super) fn tokenizer_json(vocabulary: &Value, merges: &str, settings: &mut Se
     let id = |token: &str| vocabulary[token].as_u64();
     let (begin_id, end_id) = (id(&begin)?, id(&end)?);
     let merges = merges.lines().filter(|line| !line.starts_with("#version") && !line.trim().is_empty());
-    let merges: Vec<[&str; 2]> =
-        merges.map(|line| line.split_once(' ').map(<[_; 2]>::from)).collect::<Option<_>>()?;
-    let added = |id: u64, token: &str| {
-        json!({
-            "id": id, "content": token, "special": true, "normalized": false,
-            "single_word": false, "lstrip": false, "rstrip": false,
-        })
-    };
-    let words =
-        r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+";
-    Some(json!({
-        "version": "1.0",
-        "added_tokens": [added(begin_id, &begin), added(end_id, &end)],
-        "normalizer": {
-            "type": "Sequence",
-            "normalizers": [
-                {"type": "NFC"},
-                {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "},
-                {"type": "Lowercase"},
-            ],
-        },
-        "pre_tokenizer": {
-            "type": "Sequence",
-            "pretokenizers": [
-                {"type": "Split", "pattern": {"Regex": words}, "behavior": "Removed", "invert": true},
-                {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
-            ],
-        },
-        "post_processor": {
-            "type": "RobertaProcessing",
-            "sep": [end, end_id],
-            "cls": [begin, begin_id],
-            "trim_offsets": false,
-            "add_prefix_space": false,
-        },
-        "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
-        "model": {
-            "type": "BPE",
-            "unk_token": name(&settings.unk_token),
-            "continuing_subword_prefix": "",
-            "end_of_word_suffix": "</w>",
-            "fuse_unk": false,
-            "vocab": vocabulary,
-            "merges": merges,
-        },
-    }))
+    let merges: Vec<Value> = merges
+        .map(|line| Some(Value::from_iter(<[_; 2]>::from(line.split_once(' ')?))))
+        .collect::<Option<_>>()?;
+    Some(filled(
+        TOKENIZER,
+        &[
+            (
+                "$added",
+                vec![special_token(begin_id.into(), &begin), special_token(end_id.into(), &end)].into(),
+            ),
+            ("$begin", begin.into()),
+            ("$begin id", begin_id.into()),
+            ("$end", end.into()),
+            ("$end id", end_id.into()),
+            ("$unknown", name(&settings.unk_token).into()),
+            ("$vocab", vocabulary.clone()),
+            ("$merges", merges.into()),
+        ],
+    ))
 }
+
+const TOKENIZER: &str = r#"{
+    "version": "1.0",
+    "added_tokens": "$added",
+    "normalizer": {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "NFC"},
+            {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "},
+            {"type": "Lowercase"}
+        ]
+    },
+    "pre_tokenizer": {
+        "type": "Sequence",
+        "pretokenizers": [
+            {
+                "type": "Split",
+                "pattern": {
+                    "Regex": "<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"
+                },
+                "behavior": "Removed",
+                "invert": true
+            },
+            {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}
+        ]
+    },
+    "post_processor": {
+        "type": "RobertaProcessing",
+        "sep": ["$end", "$end id"],
+        "cls": ["$begin", "$begin id"],
+        "trim_offsets": false,
+        "add_prefix_space": false
+    },
+    "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+    "model": {
+        "type": "BPE",
+        "unk_token": "$unknown",
+        "continuing_subword_prefix": "",
+        "end_of_word_suffix": "</w>",
+        "fuse_unk": false,
+        "vocab": "$vocab",
+        "merges": "$merges"
+    }
+}"#;
 
 #[cfg(test)]
 mod tests {

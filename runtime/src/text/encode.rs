@@ -97,9 +97,7 @@ impl Tokenizer {
         // The crate's own truncation stops tokenizing at the limit and so loses the windows after it:
         // sequences are tokenized whole here, and cut before the template is applied.
         let sequences: Vec<InputSequence<'_>> = texts.iter().flat_map(|text| sequences(*text)).collect();
-        let inputs: Vec<EncodeInput<'_>> = sequences.into_iter().map(EncodeInput::Single).collect();
-        let encoded = self.core.encode_batch_char_offsets(inputs, false).map_err(|e| self.failed(&e))?;
-        let mut encoded = encoded.into_iter();
+        let mut encoded = self.encoded(sequences)?.into_iter();
         let mut rows = Vec::with_capacity(texts.len());
         for (sample, text) in texts.iter().enumerate() {
             let first = encoded.next().unwrap_or_default();
@@ -113,6 +111,16 @@ impl Tokenizer {
             }
         }
         Ok(rows)
+    }
+
+    /// Each sequence whole, on all cores; a page has one.
+    fn encoded(&self, sequences: Vec<InputSequence<'_>>) -> Result<Vec<tokenizers::Encoding>> {
+        let inputs = sequences.into_iter().map(EncodeInput::Single);
+        let encoded = match cfg!(target_family = "wasm") {
+            true => inputs.map(|input| self.core.encode_char_offsets(input, false)).collect(),
+            false => self.core.encode_batch_char_offsets(inputs.collect(), false),
+        };
+        encoded.map_err(|e: tokenizers::Error| self.failed(&e))
     }
 
     /// The number of tokens that the template adds to one text or to a pair.

@@ -4,13 +4,14 @@ use std::panic::catch_unwind;
 use std::path::Path;
 
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokenizers::normalizers::{Lowercase, Sequence};
 use tokenizers::{
     AddedToken, NormalizerWrapper, PaddingDirection, PostProcessorWrapper, TruncationDirection,
 };
 
-use super::{Settings, Side, Tokenizer, clip_bpe};
+use super::filled::filled;
+use super::{Settings, Side, Tokenizer, clip_bpe, word_piece};
 use crate::gguf::Gguf;
 use crate::hub::Checkpoint;
 use crate::{Error, Result, files};
@@ -46,7 +47,7 @@ pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Tokenizer> {
     }
     if let Some(file) = checkpoint.path("vocab.txt")? {
         let text = files::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
-        let json = word_piece(&text, &settings);
+        let json = word_piece::tokenizer_json(&text, &settings);
         return build(json.to_string().as_bytes(), settings, &file);
     }
     if let Some(file) = checkpoint.path("spm_char.model")? {
@@ -101,7 +102,7 @@ fn from_gguf(checkpoint: &Checkpoint, gguf: &Gguf) -> Result<Tokenizer> {
     let settings = Settings::read(checkpoint)?;
     let json = match checkpoint.json("tokenizer.json")? {
         Some(json) => json,
-        None => word_piece(&gguf.word_pieces()?, &settings),
+        None => word_piece::tokenizer_json(&gguf.word_pieces()?, &settings),
     };
     build(json.to_string().as_bytes(), settings, gguf.path())
 }
@@ -114,12 +115,7 @@ fn build(bytes: &[u8], mut settings: Settings, file: &Path) -> Result<Tokenizer>
             "the file is damaged or cut short: fetch it again",
         )
     };
-    // The library takes some damages for what cannot be, and panics.
-    let core = serde_json::from_slice::<IgnoredAny>(bytes).map_err(tokenizers::Error::from).and_then(|_| {
-        let read = catch_unwind(|| tokenizers::Tokenizer::from_bytes(bytes));
-        read.unwrap_or_else(|_| Err("its parts do not fit together".into()))
-    });
-    let mut core = core.map_err(broken)?;
+    let mut core = parsed(bytes).map_err(broken)?;
     take_stored_defaults(&core, &mut settings);
     core.with_truncation(None).map_err(broken)?;
     core.with_padding(None);
@@ -139,6 +135,17 @@ fn build(bytes: &[u8], mut settings: Settings, file: &Path) -> Result<Tokenizer>
         .collect();
     core.add_special_tokens(special).map_err(broken)?;
     Ok(Tokenizer { core, post_processor, settings, file: file.into() })
+}
+
+/// Through a value in a page, since the library reads the parts through values, too: read of bytes, each would be there twice.
+fn parsed(bytes: &[u8]) -> tokenizers::Result<tokenizers::Tokenizer> {
+    if cfg!(target_family = "wasm") {
+        return Ok(serde_json::from_value(serde_json::from_slice(bytes)?)?);
+    }
+    serde_json::from_slice::<IgnoredAny>(bytes)?;
+    // The library takes some damages for what cannot be, and panics.
+    let read = catch_unwind(|| tokenizers::Tokenizer::from_bytes(bytes));
+    read.unwrap_or_else(|_| Err("its parts do not fit together".into()))
 }
 
 /// Sides and the padding token are taken from `tokenizer.json` where the configuration does not say; the
@@ -187,76 +194,15 @@ pub(super) fn lowercased(mut tokenizer: Tokenizer) -> Result<Tokenizer> {
 /// The tokenizer of models that write texts and read none (`Speech2TextTokenizer`): SentencePiece's pieces by `vocab.json`, which
 /// says all that decoding needs.
 fn written_pieces(vocabulary: &Value, settings: &Settings) -> Value {
-    let metaspace =
-        json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true});
     let unknown = settings.unk_token.as_deref().unwrap_or("<unk>");
-    json!({
+    let json = r#"{
         "version": "1.0",
         "added_tokens": [],
         "normalizer": null,
-        "pre_tokenizer": metaspace,
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
         "post_processor": null,
-        "decoder": metaspace,
-        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown},
-    })
-}
-
-/// The tokenizer of checkpoints that have only `vocab.txt`, one token a line, as a `tokenizer.json`.
-///
-/// Reference: `BertTokenizer`, whose defaults these are.
-fn word_piece(vocab: &str, settings: &Settings) -> Value {
-    let ids: serde_json::Map<String, Value> =
-        vocab.lines().enumerate().map(|(id, token)| (token.to_string(), json!(id))).collect();
-    let name = |set: &Option<String>, default: &str| set.clone().unwrap_or_else(|| default.to_string());
-    let unk = name(&settings.unk_token, "[UNK]");
-    let cls = name(&settings.cls_token, "[CLS]");
-    let sep = name(&settings.sep_token, "[SEP]");
-    let specials = [
-        name(&settings.pad_token, "[PAD]"),
-        unk.clone(),
-        cls.clone(),
-        sep.clone(),
-        name(&settings.mask_token, "[MASK]"),
-    ];
-    let added: Vec<Value> = specials
-        .iter()
-        .filter_map(|token| {
-            Some(json!({
-                "id": ids.get(token)?, "content": token, "special": true, "normalized": false,
-                "single_word": false, "lstrip": false, "rstrip": false,
-            }))
-        })
-        .collect();
-    let special = |token: &str, kind: u8| json!({"SpecialToken": {"id": token, "type_id": kind}});
-    let sequence = |which: &str, kind: u8| json!({"Sequence": {"id": which, "type_id": kind}});
-    let entry =
-        |token: &str| json!({"id": token, "ids": [ids.get(token).unwrap_or(&json!(0))], "tokens": [token]});
-    json!({
-        "version": "1.0",
-        "added_tokens": added,
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": true,
-            "handle_chinese_chars": settings.bert.tokenize_chinese_chars.unwrap_or(true),
-            "strip_accents": settings.bert.strip_accents,
-            "lowercase": settings.bert.do_lower_case.unwrap_or(true),
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [special(&cls, 0), sequence("A", 0), special(&sep, 0)],
-            "pair": [
-                special(&cls, 0), sequence("A", 0), special(&sep, 0), sequence("B", 1), special(&sep, 1),
-            ],
-            "special_tokens": {&cls: entry(&cls), &sep: entry(&sep)},
-        },
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": unk,
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100,
-            "vocab": ids,
-        },
-    })
+        "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
+        "model": {"type": "WordLevel", "vocab": "$vocab", "unk_token": "$unknown"}
+    }"#;
+    filled(json, &[("$vocab", vocabulary.clone()), ("$unknown", unknown.into())])
 }

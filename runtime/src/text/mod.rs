@@ -7,12 +7,14 @@ mod decode;
 mod encode;
 mod encoding;
 mod ends;
+mod filled;
 mod load;
 mod pad;
 mod pieces;
 mod settings;
 mod spm_char;
 mod token_masks;
+mod word_piece;
 
 use std::path::{Path, PathBuf};
 

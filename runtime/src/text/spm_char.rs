@@ -2,7 +2,9 @@
 //!
 //! Reference: `SpeechT5Tokenizer`, which appends the end-of-sequence token; fields by `sentencepiece_model.proto`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::filled::{field, filled, special_token};
 
 /// A field of a message: a number, or bytes.
 enum Field<'a> {
@@ -56,7 +58,7 @@ const CHARACTERS: u64 = 4;
 
 /// The tokenizer of such a model, with the end-of-sequence token behind texts; none where the file is no such model.
 pub(super) fn tokenizer_json(bytes: &[u8], eos: &str) -> Option<Value> {
-    let (mut vocab, mut added, mut unknown) = (vec![], vec![], None);
+    let (mut vocab, mut added, mut unknown): (Vec<Value>, _, _) = (vec![], vec![], None);
     let (mut model_type, mut charsmap) = (1, &[][..]);
     for (number, field) in fields(bytes)? {
         match (number, field) {
@@ -73,13 +75,10 @@ pub(super) fn tokenizer_json(bytes: &[u8], eos: &str) -> Option<Value> {
                     unknown = Some(vocab.len());
                 }
                 if kind == UNKNOWN || kind == CONTROL {
-                    added.push(json!({
-                        "id": vocab.len(), "content": text, "special": true, "normalized": false,
-                        "single_word": false, "lstrip": false, "rstrip": false,
-                    }));
+                    added.push(special_token(vocab.len().into(), text));
                 }
                 // All alike: each character is one piece, whatever its score.
-                vocab.push(json!([text, -1.0]));
+                vocab.push(vec![Value::from(text), (-1.0).into()].into());
             }
             (2, Field::Bytes(trainer)) => {
                 for (number, field) in fields(trainer)? {
@@ -102,33 +101,51 @@ pub(super) fn tokenizer_json(bytes: &[u8], eos: &str) -> Option<Value> {
     if model_type != CHARACTERS {
         return None;
     }
-    let mut normalizers = vec![
-        json!({"type": "Strip", "strip_left": true, "strip_right": true}),
-        json!({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}),
-    ];
-    if !charsmap.is_empty() {
-        normalizers.insert(0, json!({"type": "Precompiled", "precompiled_charsmap": base64(charsmap)}));
+    let special = r#"{"id": "$eos", "ids": ["$eos id"], "tokens": ["$eos"]}"#;
+    let ends = [("$eos", eos.into()), ("$eos id", eos_id.into())];
+    let mut json = filled(
+        TOKENIZER,
+        &[
+            ends[0].clone(),
+            ("$added", added.into()),
+            ("$special", field(eos, filled(special, &ends))),
+            ("$unknown", unknown.into()),
+            ("$vocab", vocab.into()),
+            ("$charsmap", base64(charsmap).into()),
+        ],
+    );
+    if charsmap.is_empty()
+        && let Some(normalizers) = json["normalizer"]["normalizers"].as_array_mut()
+    {
+        normalizers.remove(0);
     }
-    let metaspace =
-        json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": false});
-    Some(json!({
-        "version": "1.0",
-        "added_tokens": added,
-        "normalizer": {"type": "Sequence", "normalizers": normalizers},
-        "pre_tokenizer": metaspace,
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": eos, "type_id": 0}}],
-            "pair": [
-                {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}},
-                {"SpecialToken": {"id": eos, "type_id": 0}},
-            ],
-            "special_tokens": {eos: {"id": eos, "ids": [eos_id], "tokens": [eos]}},
-        },
-        "decoder": metaspace,
-        "model": {"type": "Unigram", "unk_id": unknown, "vocab": vocab, "byte_fallback": false},
-    }))
+    Some(json)
 }
+
+const TOKENIZER: &str = r#"{
+    "version": "1.0",
+    "added_tokens": "$added",
+    "normalizer": {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "Precompiled", "precompiled_charsmap": "$charsmap"},
+            {"type": "Strip", "strip_left": true, "strip_right": true},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+        ]
+    },
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": false},
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "$eos", "type_id": 0}}],
+        "pair": [
+            {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}},
+            {"SpecialToken": {"id": "$eos", "type_id": 0}}
+        ],
+        "special_tokens": "$special"
+    },
+    "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": false},
+    "model": {"type": "Unigram", "unk_id": "$unknown", "vocab": "$vocab", "byte_fallback": false}
+}"#;
 
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -8,7 +8,7 @@ use safetensors::Dtype as Stored;
 
 use super::decoded::Decoded;
 pub use super::entry::Entry;
-use super::lora::Lora;
+use super::lora::{Lora, Merge};
 use super::{Bytes, Names, WeightData};
 use crate::files as storage;
 use crate::files::header;
@@ -37,8 +37,8 @@ pub struct Files {
     /// How the weights are quantized.
     pub(super) published: Option<Arc<Published>>,
     pub(super) decoded: Decoded,
-    /// Low-rank updates, one file after the other.
-    loras: Vec<Arc<Lora>>,
+    /// Low-rank updates, one file after the other; behind pointers, which alone bring in what they are merged by.
+    loras: Vec<Arc<dyn Merge>>,
 }
 
 /// The most bytes that are read into memory because they are not where engines can map them.

@@ -3,6 +3,7 @@
 
 mod adapter;
 mod names;
+mod request;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,17 @@ use crate::weights::{Bytes, Names};
 use crate::{Error, Result};
 use adapter::Adapter;
 use names::{Part, Stem, candidates, part};
+pub(crate) use request::LoraRequest;
+
+/// What is added to weights as they are read.
+pub(super) trait Merge: std::fmt::Debug + Send + Sync {
+    /// The rows of a weight, which are the part of so many equal ones, with their update, in single precision; as they are where
+    /// the weight has none.
+    fn merged(&self, weight: WeightData, part: (usize, usize)) -> std::result::Result<WeightData, String>;
+
+    /// Whether a tensor is updated.
+    fn updates(&self, name: &str) -> bool;
+}
 
 /// The updates of one file, each of a stored tensor.
 #[derive(Debug)]
@@ -92,10 +104,10 @@ impl Lora {
         let problem = format!("updates {}{more}, which the model has not", shown.join(", "));
         Err(Error::weights(path, problem, "take a file that was trained for this model"))
     }
+}
 
-    /// The rows of a weight, which are the part of so many equal ones, with their update, in single precision; as they are where
-    /// the weight has none.
-    pub(super) fn merged(
+impl Merge for Lora {
+    fn merged(
         &self,
         weight: WeightData,
         (part, count): (usize, usize),
@@ -126,8 +138,7 @@ impl Lora {
         Ok(WeightData { dtype: Dtype::F32, bytes, ..weight })
     }
 
-    /// Whether a tensor is updated.
-    pub(super) fn updates(&self, name: &str) -> bool {
+    fn updates(&self, name: &str) -> bool {
         self.updates.contains_key(name)
     }
 }

@@ -6,6 +6,10 @@ mod decoded;
 mod entry;
 mod files;
 mod forms;
+#[cfg(not(target_family = "wasm"))]
+mod gguf;
+#[cfg(target_family = "wasm")]
+#[path = "gguf/absent.rs"]
 mod gguf;
 mod lora;
 mod names;
@@ -28,6 +32,7 @@ pub use codebook::Codebook;
 pub(crate) use files::NAMES as FILE_NAMES;
 pub use files::{Entry, Files};
 pub use gguf::Tensors;
+pub(crate) use lora::LoraRequest;
 pub use names::Names;
 pub(crate) use published::{E8M0_MOST, e8m0};
 

@@ -77,7 +77,7 @@ impl Weights {
     pub(super) fn find_all(&self, wanted: &[Weight], names: &Names) -> Vec<Result<WeightData, Problem>> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let made = matches!(self, Self::Files(files) if files.are_quantized() || files.are_updated());
-        if threads == 1 || !made {
+        if threads == 1 || !made || cfg!(target_family = "wasm") {
             return wanted.iter().map(|weight| self.find(weight, names)).collect();
         }
         let next = AtomicUsize::new(0);

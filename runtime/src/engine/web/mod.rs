@@ -38,7 +38,7 @@ pub(super) fn value(hardware: Hardware, held: &Held) -> Result<Value> {
     let failed = |problem: String| Error::engine(hardware, format!("a tensor of the cache: {problem}"));
     let read = host::read_tensor(held.0).map_err(|error| failed(host::words(&error)))?;
     let described: Json =
-        serde_json::from_str(&read.get(0).as_string().unwrap_or_default()).unwrap_or_default();
+        serde_json::from_slice(read.get(0).as_string().unwrap_or_default().as_bytes()).unwrap_or_default();
     let bytes = Uint8Array::from(read.get(1)).to_vec();
     let value = tensors::unpack(&described, &bytes).map_err(failed)?.into_values().next();
     value.ok_or_else(|| failed("is not there".to_owned()))

@@ -49,8 +49,10 @@ impl Running {
         let failed = |problem: String| Error::engine(hardware, problem);
         let answer = host::open_model(&argument.to_string(), bytes, memory);
         let answer = answer.map_err(|error| failed(host::words(&error)))?;
-        let answer: Json =
-            answer.as_string().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let answer: Json = answer
+            .as_string()
+            .and_then(|text| serde_json::from_slice(text.as_bytes()).ok())
+            .unwrap_or_default();
         let placement = placed(hardware, &answer, options).map_err(failed)?;
         let number = answer["number"].as_u64().and_then(|number| u32::try_from(number).ok());
         let number =
@@ -69,7 +71,7 @@ impl Running {
         let outputs = outputs
             .map_err(|error| failed(format!("ONNX Runtime Web failed to run: {}", host::words(&error))))?;
         let described = outputs.get(0).as_string().unwrap_or_default();
-        let described: Vec<Json> = serde_json::from_str(&described).unwrap_or_default();
+        let described: Vec<Json> = serde_json::from_slice(described.as_bytes()).unwrap_or_default();
         let (kept, described): (Vec<Json>, Vec<Json>) =
             described.into_iter().partition(|output| output["held"].is_u64());
         let kept = kept.iter().filter_map(|output| {
