@@ -161,12 +161,19 @@ export class Engine {
   #load() {
     const { ort: folder, threads, jspi } = this.#options;
     const base = folder || new URL('./ort/', import.meta.url).href;
-    this.#loading ??= import(/* webpackIgnore: true */ /* @vite-ignore */ `${base}ort.${jspi ? 'jspi' : 'wasm'}.bundle.min.mjs`).then((ort) => {
-      ort.env.wasm.wasmPaths = { wasm: `${base}ort-wasm-simd-threaded${jspi ? '.jspi' : ''}.wasm` };
-      const most = Math.min(4, navigator.hardwareConcurrency ?? 1);
-      ort.env.wasm.numThreads = globalThis.crossOriginIsolated ? threads || most : 1;
-      return ort;
-    });
+    const script = `${base}ort.${jspi ? 'jspi' : 'wasm'}.bundle.min.mjs`;
+    this.#loading ??= import(/* webpackIgnore: true */ /* @vite-ignore */ script).then(
+      (ort) => {
+        ort.env.wasm.wasmPaths = { wasm: `${base}ort-wasm-simd-threaded${jspi ? '.jspi' : ''}.wasm` };
+        const most = Math.min(4, navigator.hardwareConcurrency ?? 1);
+        ort.env.wasm.numThreads = globalThis.crossOriginIsolated ? threads || most : 1;
+        return ort;
+      },
+      // Not every browser says which script it was.
+      (error) => {
+        throw new Error(`${script} cannot be imported: ${error.message}`);
+      },
+    );
     return this.#loading;
   }
 
