@@ -37,7 +37,7 @@ impl KvState {
 }
 
 /// The input that takes an output in the next run: `present.0.key` becomes `past_key_values.0.key`.
-pub(super) fn next_input(output: &str) -> Option<String> {
+pub(crate) fn next_input(output: &str) -> Option<String> {
     output.strip_prefix("present.").map(|rest| format!("past_key_values.{rest}"))
 }
 

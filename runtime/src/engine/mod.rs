@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use web::{self as browser, self as onnxruntime};
 
 pub use kv_state::KvState;
+pub(crate) use kv_state::next_input;
 
 use crate::lower::{Lowered, Target};
 use crate::{Hardware, Precision, Result, Values};
@@ -67,9 +68,8 @@ pub trait Compiled: Send + Sync {
         // What the graph gives no new tensors for, such as keys and values of the encoder, stays.
         state.host.extend(held.iter().filter_map(|name| inputs.remove_entry(name)));
         let (present, rest) =
-            outputs?.into_iter().partition::<Values, _>(|(name, _)| kv_state::next_input(name).is_some());
-        let past =
-            present.into_iter().filter_map(|(name, value)| Some((kv_state::next_input(&name)?, value)));
+            outputs?.into_iter().partition::<Values, _>(|(name, _)| next_input(name).is_some());
+        let past = present.into_iter().filter_map(|(name, value)| Some((next_input(&name)?, value)));
         state.host.extend(past);
         Ok(rest)
     }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::executable::Executable;
+use super::executable::{Cached, CachedShapes, Executable};
 use super::inputs::{self, Limits};
 use super::quantizing::Quantizing;
 use super::{Calibration, ExpertUsage, Lowering, kv_bucket, millis};
@@ -28,6 +28,8 @@ pub struct Cache {
     rows: usize,
     /// The lengths of the encoder's outputs.
     lengths: BTreeMap<String, usize>,
+    /// The shapes of what the encoder left.
+    shapes: CachedShapes,
 }
 
 impl Cache {
@@ -131,14 +133,19 @@ impl Subgraph {
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &known, &kept)?;
         let space = self.executable.bucket(cache.past);
         let inputs = kv_bucket::pad_left(&self.inputs, inputs, space - cache.past);
-        let lengths = if kind == GraphKind::Encoder { self.lengths(&inputs) } else { BTreeMap::new() };
+        let (lengths, leaves) = match kind {
+            GraphKind::Encoder => (self.lengths(&inputs), self.executable.cached_shapes(&inputs)),
+            _ => Default::default(),
+        };
         let ids = ["input_ids", "decoder_input_ids", "decoder_input_values"]
             .into_iter()
             .find_map(|name| inputs.get(name));
         let length = |axis| ids.and_then(|ids| ids.shape().get(axis)).copied().unwrap_or_default();
         let (rows, new) = (length(0), length(1));
-        let outputs = self.executable.run_with_state(inputs, (space, cache.rows), &mut cache.state)?;
+        let cached = Cached { past: space, rows: cache.rows, shapes: Some(&cache.shapes) };
+        let outputs = self.executable.run_with_state(inputs, &cached, &mut cache.state)?;
         cache.lengths.extend(lengths);
+        cache.shapes.extend(leaves);
         if kind.is_cached() {
             cache.past += new;
             cache.rows = rows;
