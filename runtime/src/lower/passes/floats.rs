@@ -1,8 +1,9 @@
 //! Integers and booleans as floating-point numbers, for engines that compute with nothing else.
 //!
 //! Truth is 1, and logic and comparisons of whole numbers are arithmetic, which single precision does exactly up to
-//! 2²⁴; fractions are compared by the sign of their difference. What indexes a table stays an integer. What depends on constants alone stays as it is: engines compute it before
-//! they divide the graph.
+//! 2²⁴; fractions are compared by the sign of their difference. What indexes a table stays an integer, and one that is given on as
+//! it came is a number in between: no engine here copies integers. What depends on constants alone stays as it is: engines
+//! compute it before they divide the graph.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +18,10 @@ pub(in crate::lower) fn compute_in_floats(g: &mut Graph, _: &Target) -> Result<(
     let mut floats = Floats::default();
     g.rewrite(|g, it| floats.stands(g, it))?;
     for (index, dtype) in outputs.into_iter().enumerate() {
-        let given = g.tensor(g.outputs[index].1).clone();
+        let mut given = g.tensor(g.outputs[index].1).clone();
+        if given.dtype() == Dtype::I64 && g.is_input(given.id) {
+            given = floats.number(g, &given);
+        }
         g.outputs[index].1 = floats.own(g, &given, dtype).id;
     }
     for input in g.inputs.iter_mut().filter(|input| input.dtype == Dtype::Bool) {

@@ -124,6 +124,15 @@ fn truth_is_a_number() {
 }
 
 #[test]
+fn an_integer_given_on_as_it_came_is_a_number_in_between() {
+    let (mut g, x) = with_x(Dtype::I64);
+    let lines = after(Pass::whole("floats", floats::compute_in_floats), &mut g, &[&x]);
+    assert_eq!(lines, ["f32 Cast(x) [batch, sequence, 4]", "i64 Cast(%0) [batch, sequence, 4]"]);
+    let (mut g, x) = with_x(Dtype::F32);
+    assert!(after(Pass::whole("floats", floats::compute_in_floats), &mut g, &[&x]).is_empty());
+}
+
+#[test]
 fn fractions_are_compared_by_the_sign_of_their_difference() {
     let lines = |op| {
         let (mut g, x) = with_x(Dtype::F32);
