@@ -226,6 +226,17 @@ impl Graph {
         if x.dtype() == to { x.clone() } else { self.node(Op::Cast { to }, &[x], to, x.shape().to_vec()) }
     }
 
+    /// What `build` adds to the graph is computed in single precision on every backend, as where the reference casts to float32.
+    ///
+    /// # Errors
+    /// Those of `build`.
+    pub fn in_single<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let first = self.values.len();
+        let built = build(self)?;
+        self.single.extend(first..self.values.len());
+        Ok(built)
+    }
+
     /// Elements of `yes` where the condition holds, of `no` elsewhere, with broadcasting.
     ///
     /// # Errors

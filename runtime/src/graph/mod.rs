@@ -153,6 +153,8 @@ pub struct Graph {
     /// Whether images of any size were asked for, and whether the model has a way to read them.
     pub(crate) interpolate: bool,
     pub(crate) can_interpolate: bool,
+    /// The values that are computed in single precision on every backend.
+    pub(crate) single: std::collections::BTreeSet<usize>,
     weight_ids: std::collections::HashMap<String, usize>,
     names: std::collections::HashMap<String, usize>,
     place: Scope,
@@ -184,6 +186,7 @@ impl Graph {
             cache_bits: None,
             interpolate: false,
             can_interpolate: false,
+            single: Default::default(),
             weight_ids: Default::default(),
             names: Default::default(),
             place: Scope::root(),

@@ -30,6 +30,9 @@ pub type Memory = BTreeMap<String, Arc<Vec<u8>>>;
 /// What the locations of weights in memory begin with, as no file's do.
 pub(crate) const IN_MEMORY: &str = "*/memory/";
 
+/// What the names of outputs begin with that are there for the engine's sake alone.
+pub(crate) const UNASKED: &str = "*/unasked/";
+
 /// A graph in the form that one backend runs.
 #[derive(Clone, Debug)]
 pub struct Lowered {

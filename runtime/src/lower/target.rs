@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::passes::{
     Pass, activation, arithmetic, attention, axes, bfloat16, floats, integers, lengths, linear, lstm, norm,
-    precision, recurrence, resize, rotary, sample, select, share, spatial, types,
+    precision, recurrence, resize, rotary, sample, select, share, single, spatial, types,
 };
 use super::quantized::Kernels;
 use crate::graph::{Dtype, Graph};
@@ -87,6 +87,9 @@ impl Target {
         if fixed_shapes {
             passes.insert(FIRST.len(), NEAREST_BY_GATHER);
         }
+        if hardware == Hardware::Openvino && precision.computed_in(hardware) == Precision::Bf16 {
+            passes.push(Pass::whole("waves as outputs", single::waves_as_outputs));
+        }
         // By an operator of the runtime's own, which no browser loads.
         let selected_experts =
             !in_browser && matches!(hardware, Hardware::Cpu | Hardware::Auto) && float == Dtype::F32;
@@ -105,6 +108,8 @@ pub(super) const FIRST: &[Pass] = &[
     Pass::each("bicubic resizing in single precision", precision::cubic_resize),
     Pass::each("bilinear samples in single precision", precision::grid_sample),
     Pass::each("angles by cosine and sine", rotary::angles),
+    Pass::each("waves in single precision", single::waves),
+    Pass::each("linear attention in single precision", recurrence::linear_attention_in_single),
     Pass::each("activations by ONNX's operators", activation::by_operators),
 ];
 

@@ -113,11 +113,16 @@ pub(super) struct SelectiveScan<'a> {
 }
 
 impl SelectiveScan<'_> {
-    /// What the channels' states give, and D times the channels: `[batch, sequence, width]`. The layer's state is `recurrent`.
+    /// What the channels' states give, and D times the channels: `[batch, sequence, width]`, in single precision as in the reference.
+    /// The layer's state is `recurrent`.
     ///
     /// # Errors
     /// When the shapes do not go together.
     pub fn forward(&self, g: &mut Graph, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
+        g.in_single(|g| self.scan(g, layer))
+    }
+
+    fn scan(&self, g: &mut Graph, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
         let Self { u, dt, b, c, a_log, d, heads } = *self;
         let [width, state] = [0, 1].map(|axis| a_log.dim(axis).and_then(Dim::fixed).unwrap_or_default());
         let (batch, sequence) = (&u.shape()[0].clone(), &u.shape()[1].clone());

@@ -94,15 +94,26 @@ impl Mamba2<'_> {
         [x, dt]: [&Tensor; 2],
         layer: &RecurrentLayer<'_>,
     ) -> Result<Tensor> {
-        let (heads, groups, state) = (self.heads, self.groups, self.state);
-        let width = heads * self.head_dim;
         let conv = CausalConv { kernel: self.kernel, bias: self.conv_bias, act: Some(self.act) };
         let x = conv.forward(g, &w.scope("conv1d"), x, layer, "conv")?;
         let x = layer.mask(g, &x)?;
+        g.in_single(|g| self.scan(g, w, [&x, dt], layer))
+    }
+
+    /// The state space of x, B and C behind the convolution, in single precision as in the reference.
+    fn scan(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        [x, dt]: [&Tensor; 2],
+        layer: &RecurrentLayer<'_>,
+    ) -> Result<Tensor> {
+        let (heads, groups, state) = (self.heads, self.groups, self.state);
+        let width = heads * self.head_dim;
         let (batch, sequence) = (&x.shape()[0].clone(), &x.shape()[1].clone());
-        let u = g.slice(&x, 2, 0..width)?;
-        let b = g.slice(&x, 2, width..width + groups * state)?;
-        let c = g.slice(&x, 2, width + groups * state..width + 2 * groups * state)?;
+        let u = g.slice(x, 2, 0..width)?;
+        let b = g.slice(x, 2, width..width + groups * state)?;
+        let c = g.slice(x, 2, width + groups * state..width + 2 * groups * state)?;
         g.enter(w);
         let dt_bias = g.weight(&w.name("dt_bias"), &[heads])?;
         let dt = g.add(dt, &dt_bias)?;

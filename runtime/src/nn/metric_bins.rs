@@ -4,11 +4,21 @@ use crate::Result;
 use crate::graph::{Dim, Graph, Tensor, Unary, show};
 
 /// The shares of `count` bins by a binomial distribution (`LogBinomialSoftmax`), of `probability` and `temperature`
-/// `[batch, 1, rows, columns]`: `[batch, count, rows, columns]`.
+/// `[batch, 1, rows, columns]`: `[batch, count, rows, columns]`. In single precision: what is divided by a low temperature does not
+/// fit into half.
 ///
 /// # Errors
 /// When these have other axes, or there are no bins.
 pub fn log_binomial_softmax(
+    g: &mut Graph,
+    probability: &Tensor,
+    temperature: &Tensor,
+    count: usize,
+) -> Result<Tensor> {
+    g.in_single(|g| binomial_shares(g, probability, temperature, count))
+}
+
+fn binomial_shares(
     g: &mut Graph,
     probability: &Tensor,
     temperature: &Tensor,

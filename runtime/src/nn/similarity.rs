@@ -3,15 +3,17 @@
 use crate::Result;
 use crate::graph::{Graph, Reduction, Tensor, Unary};
 
-/// L2 normalisation over the last axis (`x / x.norm(dim=-1, keepdim=True)`).
+/// L2 normalisation over the last axis (`x / x.norm(dim=-1, keepdim=True)`), in single precision: squares do not fit into half.
 ///
 /// # Errors
 /// When x is a number.
 pub fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let squares = g.mul(x, x)?;
-    let sum = g.reduce(Reduction::Sum, &squares, &[x.rank().saturating_sub(1)], true)?;
-    let length = g.unary(Unary::Sqrt, &sum);
-    g.div(x, &length)
+    g.in_single(|g| {
+        let squares = g.mul(x, x)?;
+        let sum = g.reduce(Reduction::Sum, &squares, &[x.rank().saturating_sub(1)], true)?;
+        let length = g.unary(Unary::Sqrt, &sum);
+        g.div(x, &length)
+    })
 }
 
 /// Contrastive logits (`CLIPModel`): the products of embeddings a `[a, width]` and b `[b, width]`, times the exponential of the
@@ -33,12 +35,15 @@ pub fn contrastive_logits(g: &mut Graph, a: &Tensor, b: &Tensor, logit_scale: &T
 /// When the widths differ.
 pub fn nearest_codes(g: &mut Graph, x: &Tensor, codes: &Tensor) -> Result<Tensor> {
     // Of squares of distances, that of the vector itself is the same for all codes: the nearest has the largest 2·x·e - e².
-    let across = g.transpose(codes, &[1, 0])?;
-    let products = g.matmul(x, &across)?;
-    let products = g.scale(&products, 2.0)?;
-    let squares = g.mul(codes, codes)?;
-    let squares = g.reduce(Reduction::Sum, &squares, &[1], false)?;
-    let nearness = g.sub(&products, &squares)?;
+    // Nearly equal numbers of half precision would be equal.
+    let nearness = g.in_single(|g| {
+        let across = g.transpose(codes, &[1, 0])?;
+        let products = g.matmul(x, &across)?;
+        let products = g.scale(&products, 2.0)?;
+        let squares = g.mul(codes, codes)?;
+        let squares = g.reduce(Reduction::Sum, &squares, &[1], false)?;
+        g.sub(&products, &squares)
+    })?;
     g.argmax(&nearness, x.rank().saturating_sub(1))
 }
 

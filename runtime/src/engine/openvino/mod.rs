@@ -145,4 +145,46 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         assert_eq!(halves(&mask, "whole quotients of multiples"), [2, 2, 1]);
     }
+
+    /// A hundred times the sine of a thousand times each number, by a product of matrices in bfloat16, and how many outputs there are;
+    /// none where the processor does not compute in it.
+    fn waves(x: [f32; 2], without: &str) -> Option<(Vec<f32>, usize)> {
+        let mut g = Graph::new();
+        let rows = g.input(Input::f32("x", dims![BATCH, 2]));
+        let angles = g.scale(&rows, 1000.0).unwrap();
+        let waves = g.unary(crate::graph::Unary::Sin, &angles);
+        let hundreds = g.constant(&[2, 2], vec![100.0, 0.0, 0.0, 100.0]).unwrap();
+        let y = g.matmul(&waves, &hundreds).unwrap();
+        g.output("y", &y).unwrap();
+        let precision = Precision::Bf16;
+        let mut target = Target::of(Hardware::Openvino, precision);
+        target.passes.retain(|pass| pass.name != without);
+        let lowered = lower(&g, &[], &target).unwrap();
+        let given = Values::from([("x".to_owned(), Value::F32(ndarray::arr2(&[x]).into_dyn()))]);
+        let compiled = match compile(&lowered, &Options { precision, ..Options::default() }) {
+            Err(error @ Error::Unavailable { .. }) => {
+                eprintln!("skipped: {error}");
+                return None;
+            }
+            compiled => compiled.unwrap(),
+        };
+        let outputs = compiled.run(&given).unwrap();
+        Some((outputs["y"].f32("y").unwrap().iter().copied().collect(), outputs.len()))
+    }
+
+    #[test]
+    fn waves_in_bfloat16_are_those_of_angles_in_single_precision() {
+        if let Err(error) = version() {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        let off = |(y, outputs): (Vec<f32>, usize)| {
+            assert_eq!(outputs, 1);
+            let want = [981.0_f32.sin(), 20.5_f32.sin()].map(|wave| wave * 100.0);
+            y.iter().zip(want).map(|(got, want)| (got - want).abs()).fold(0.0, f32::max)
+        };
+        let x = [0.981, 0.0205];
+        assert!(waves(x, "").is_none_or(|told| off(told) < 0.5));
+        assert!(waves(x, "waves as outputs").is_none_or(|untold| off(untold) > 5.0));
+    }
 }

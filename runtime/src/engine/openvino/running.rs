@@ -13,7 +13,7 @@ use openvino::{
 use super::{failed, raw, reading};
 use crate::engine::{Compiled, Options, Placement};
 use crate::graph::Dtype;
-use crate::lower::{Lowered, Memory};
+use crate::lower::{Lowered, Memory, UNASKED};
 use crate::onnx;
 use crate::{Error, Hardware, Precision, Result, Value, Values};
 
@@ -49,7 +49,8 @@ impl Running {
         let nodes = raw::nodes(&request).map_err(|e| failed("does not tell its nodes", &e))?;
         let placement = placement(&property(&compiled, "EXECUTION_DEVICES")?, nodes);
         let outputs = lowered.model.graph.iter().flat_map(|graph| &graph.output);
-        let outputs = outputs.map(|output| output.name.clone()).collect();
+        let outputs = outputs.map(|output| output.name.clone());
+        let outputs = outputs.filter(|name| !name.starts_with(UNASKED)).collect();
         let inputs = lowered.model.graph.iter().flat_map(|graph| &graph.input);
         let bytes = inputs.filter(|input| {
             let tensor = input.kind.as_ref().and_then(|kind| kind.tensor.as_ref());

@@ -1,7 +1,7 @@
 //! The forms of scaled dot-product attention.
 
 use super::attention_mask::{
-    additive, causal_bias, for_each_query, four_axes, key_count, masked_scores, seeing,
+    additive, causal_bias, for_each_query, four_axes, key_count, masked_scores, see, seeing,
 };
 use crate::Result;
 use crate::dims;
@@ -74,7 +74,10 @@ pub(in crate::lower) fn by_products(g: &mut Graph, it: &Operation<'_>) -> Result
     }
     // Scaling the queries, not the scores, keeps half precision in range.
     let scale = g.number(q.dtype(), op.scale as f32);
-    let q = g.mul(&q, &scale)?;
+    let mut q = g.mul(&q, &scale)?;
+    for mask in mask {
+        q = see(g, &q, mask)?;
+    }
     let mut scores = g.matmul(&q, &k)?;
     if op.softcap != 0.0 {
         let cap = g.number(scores.dtype(), op.softcap as f32);

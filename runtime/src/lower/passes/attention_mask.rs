@@ -12,8 +12,8 @@ fn masked(float: Dtype) -> f32 {
     }
 }
 
-/// Lower than all scores that are seen in half precision, and higher than those that a mask was added to.
-const LEAST_SEEN: f32 = -60000.0;
+/// Lower than what is added to scores that are seen in half precision, and higher than what hides them.
+const LEAST_SEEN: f32 = -30000.0;
 
 /// How many keys there are, with or without an axis for heads.
 pub(super) fn key_count(keys: &Tensor) -> &Dim {
@@ -61,21 +61,31 @@ pub(super) fn causal_bias(g: &mut Graph, queries: &Dim, keys: &Dim, float: Dtype
     Ok(g.trilu(&full, keys.clone() - queries.clone() + Dim::Fixed(1)))
 }
 
-/// Scores where a mask lets them be seen. Half precision has no number that every score is lost in: masked scores
-/// are one and the same number instead, so that a position that sees nothing still gets the mean of all values.
+/// Scores where a mask lets them be seen. Half precision has no number that every score is lost in: where a mask of booleans hides
+/// them, scores are one and the same number instead, so that a position that sees nothing still gets the mean of all values. For a
+/// mask of numbers the queries are to be those that [`see`].
 pub(super) fn masked_scores(g: &mut Graph, scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let half = scores.dtype() == Dtype::F16;
     if half && mask.dtype() == Dtype::Bool {
         let hidden = g.number(Dtype::F16, masked(Dtype::F16));
         return g.select(mask, scores, &hidden);
     }
-    let bias = additive(g, mask, scores.dtype())?;
-    let scores = g.add(scores, &bias)?;
-    if !half {
-        return Ok(scores);
+    let mut bias = additive(g, mask, scores.dtype())?;
+    if half {
+        // What several masks hide is infinite.
+        let op = Op::Clip { low: masked(Dtype::F16), high: None };
+        bias = g.node(op, &[&bias], bias.dtype(), bias.shape().to_vec());
     }
-    let op = Op::Clip { low: LEAST_SEEN, high: None };
-    Ok(g.node(op, &[&scores], scores.dtype(), scores.shape().to_vec()))
+    g.add(scores, &bias)
+}
+
+/// Queries by head, `[batch, heads, q, size]`, in half precision zeros where a mask of numbers hides all keys.
+pub(super) fn see(g: &mut Graph, q: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    if q.dtype() != Dtype::F16 || mask.dtype() == Dtype::Bool || mask.rank() == 0 {
+        return Ok(q.clone());
+    }
+    let sight = sight(g, mask)?;
+    g.mul(q, &sight)
 }
 
 /// Queries `[batch, q, heads·size]` where they see something and zeros where they do not, so that these score all
@@ -97,7 +107,7 @@ pub(super) fn seeing(g: &mut Graph, op: AttentionOp, q: &Tensor, bias: &Tensor) 
 /// `[…, k]` to four axes, the last of length 1.
 fn sight(g: &mut Graph, bias: &Tensor) -> Result<Tensor> {
     let most = g.reduce(Reduction::Max, bias, &[bias.rank() - 1], true)?;
-    let hidden = g.number(bias.dtype(), -LEAST_SEEN / 2.0);
+    let hidden = g.number(bias.dtype(), -LEAST_SEEN);
     let above = g.binary(Binary::Add, &most, &hidden)?;
     let op = Op::Clip { low: 0.0, high: Some(1.0) };
     let sees = g.node(op, &[&above], above.dtype(), above.shape().to_vec());

@@ -21,6 +21,7 @@ pub(super) mod rotary;
 pub(super) mod sample;
 pub(super) mod select;
 pub(super) mod share;
+pub(super) mod single;
 pub(super) mod spatial;
 pub(super) mod types;
 

@@ -44,13 +44,11 @@ pub(in crate::lower) fn batch_by_product(g: &mut Graph, it: &Operation<'_>) -> R
     Ok(Some(g.add(&scaled, &shift)?))
 }
 
-/// Unit vectors in half precision: of what is divided by its largest number first, for squares of small numbers round to
-/// nothing.
+/// Unit vectors where numbers are those of half precision, whatever type they have: of what is divided by its largest number first,
+/// for squares of small numbers round to nothing.
 pub(in crate::lower) fn l2_by_largest(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::Binary(Binary::Div), [x, length]) = (it.op, it.operands) else { return Ok(None) };
-    let Some(axes) = (x.dtype() == Dtype::F16).then(|| length_of(g, x, length)).flatten() else {
-        return Ok(None);
-    };
+    let Some(axes) = length_of(g, x, length) else { return Ok(None) };
     let sizes = g.unary(Unary::Abs, x);
     let largest = g.reduce(Reduction::Max, &sizes, &axes, true)?;
     let x = g.div(x, &largest)?;

@@ -1,12 +1,11 @@
 //! Computation in half precision and bfloat16: inputs and outputs stay in single precision.
 
-use std::collections::HashSet;
-
 use half::f16;
 
 use crate::Result;
 use crate::graph::{Dtype, Graph, Interpolation, Op, Operation, Tensor, Unary};
 use crate::lower::Target;
+use crate::lower::passes::single::Single;
 
 /// Gives floating-point values the type that the target computes in, and converts at the edges.
 pub(in crate::lower) fn compute_in(g: &mut Graph, target: &Target) -> Result<()> {
@@ -14,18 +13,18 @@ pub(in crate::lower) fn compute_in(g: &mut Graph, target: &Target) -> Result<()>
     if float == Dtype::F32 {
         return Ok(());
     }
-    let angular = angular(g);
-    let single = |g: &Graph, id: usize| g.tensor(id).dtype() == Dtype::F32 && !angular.contains(&id);
-    let outputs: Vec<bool> = g.outputs.iter().map(|(_, id)| single(g, *id)).collect();
+    let kept = Single::of(g, float);
+    let narrowed = |g: &Graph, id: usize| g.tensor(id).dtype() == Dtype::F32 && !kept.holds(id);
+    let outputs: Vec<bool> = g.outputs.iter().map(|(_, id)| narrowed(g, *id)).collect();
     let inputs: Vec<usize> = (0..g.inputs.len()).filter(|&i| g.inputs[i].dtype == Dtype::F32).collect();
-    for id in (0..g.values.len()).filter(|&id| single(g, id)).collect::<Vec<_>>() {
+    for id in (0..g.values.len()).filter(|&id| narrowed(g, id)).collect::<Vec<_>>() {
         if !g.is_input(id) {
             g.retype(id, float);
         }
     }
     for node in &mut g.nodes {
         match &mut node.op {
-            Op::Cast { to } if *to == Dtype::F32 && !angular.contains(&node.output) => *to = float,
+            Op::Cast { to } if *to == Dtype::F32 && !kept.holds(node.output) => *to = float,
             // Engines compute with it in the type of the values: as 0 in half precision, it would make no number of a
             // row of zeros.
             Op::LayerNorm { epsilon } if float == Dtype::F16 => {
@@ -35,47 +34,14 @@ pub(in crate::lower) fn compute_in(g: &mut Graph, target: &Target) -> Result<()>
         }
     }
     for input in inputs {
-        g.convert_input(input, float, |node| is_angular(&node.op, node.output, &angular));
+        g.convert_input(input, float, |node| kept.reads_inputs(node));
     }
-    for (output, single) in outputs.into_iter().enumerate() {
-        if single {
+    for (output, narrowed) in outputs.into_iter().enumerate() {
+        if narrowed {
             g.convert_output(output, Dtype::F32);
         }
     }
-    Ok(())
-}
-
-/// What nothing but angles is computed of, such as a timestep times 1000: in 16 bits 981 is off by a whole step, and its cosine by all
-/// of it. Inputs are none of these; what is angular reads them as they are.
-fn angular(g: &Graph) -> HashSet<usize> {
-    let outputs: HashSet<usize> = g.outputs.iter().map(|(_, id)| *id).collect();
-    let single = |id: usize| g.tensor(id).dtype() == Dtype::F32;
-    let mut angular: HashSet<usize> = HashSet::new();
-    // Whatever only leads to angles, from the last node to the first.
-    for node in g.nodes.iter().rev() {
-        if is_angular(&node.op, node.output, &angular) {
-            angular.extend(node.inputs.iter().copied().filter(|&id| single(id) && !g.is_input(id)));
-        }
-    }
-    // Without what something else reads as well, or weights, and what is computed of these.
-    loop {
-        let fits = |id: usize| {
-            let used = |node: &&crate::graph::Node| node.inputs.contains(&id);
-            let alone = g.nodes.iter().filter(used).all(|node| is_angular(&node.op, node.output, &angular));
-            let made = g.nodes.iter().filter(|node| node.output == id).flat_map(|node| &node.inputs);
-            let known = made.copied().all(|of| !single(of) || g.is_input(of) || angular.contains(&of));
-            alone && known && !outputs.contains(&id) && !g.is_weight(g.tensor(id))
-        };
-        let (kept, other): (HashSet<usize>, HashSet<usize>) = angular.iter().partition(|&&id| fits(id));
-        if other.is_empty() {
-            return kept;
-        }
-        angular = kept;
-    }
-}
-
-fn is_angular(op: &Op, output: usize, angular: &HashSet<usize>) -> bool {
-    matches!(op, Op::Angles { .. }) || angular.contains(&output)
+    kept.convert(g, float)
 }
 
 /// Softmax of a parameter in single precision: it is known before the graph runs, and a part of a graph without inputs

@@ -3,7 +3,8 @@
 use crate::Result;
 use crate::dims;
 use crate::graph::{
-    Binary, CausalConvOp, Constant, Dim, Graph, Op, Operation, RecurrenceResult, Reduction, Tensor, Unary,
+    Binary, CausalConvOp, Constant, Dim, Dtype, Graph, Op, Operation, RecurrenceResult, Reduction, Tensor,
+    Unary,
 };
 
 /// Positions that products go over at once: of sums with one decay for each head.
@@ -38,6 +39,19 @@ pub(in crate::lower) fn causal_conv_by_products(g: &mut Graph, it: &Operation<'_
         (Some(sum), [bias]) => g.add(&sum, bias).map(Some),
         (sum, _) => Ok(sum),
     }
+}
+
+/// Linear attention in single precision, in which its state and the logarithms of decays add up.
+pub(in crate::lower) fn linear_attention_in_single(
+    g: &mut Graph,
+    it: &Operation<'_>,
+) -> Result<Option<Tensor>> {
+    if !matches!(it.op, Op::LinearAttention(_)) || it.result.dtype() == Dtype::F32 {
+        return Ok(None);
+    }
+    let wide: Vec<_> = it.operands.iter().map(|x| g.cast(x, Dtype::F32)).collect();
+    let wide = it.again(g, &wide.iter().collect::<Vec<_>>(), Dtype::F32);
+    Ok(Some(g.cast(&wide, it.result.dtype())))
 }
 
 /// Linear attention in chunks: products within each, and the state from one to the next (the chunkwise form of Yang et

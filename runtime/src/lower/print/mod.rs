@@ -347,14 +347,20 @@ fn is_fused(op: &Op) -> bool {
 }
 
 /// Numbers as bytes of a floating-point type. Beyond its range lies infinity, which no number survives a product or a
-/// difference with. Scores that hide keep their order in half precision: what is hidden twice is lower than what is once.
+/// difference with. Scores that hide keep their order in half precision: what is hidden twice is lower than what is once. A number too
+/// small for half precision is its smallest: one that keeps a divisor from 0 would be 0 itself.
 fn floats(dtype: Dtype, values: &[f32]) -> Vec<u8> {
     let least = f32::from(half::f16::MIN);
     let in_half = |x: f32| if x <= MASKED_SCORE / 2.0 { x / MASKED_SCORE * least } else { x };
     let values = values.iter().map(|x| x.clamp(f32::MIN, f32::MAX));
     match dtype {
         Dtype::F16 => {
-            values.flat_map(|x| half::f16::from_f32(in_half(x).clamp(least, -least)).to_le_bytes()).collect()
+            let halves = values.map(|x| {
+                let narrow = half::f16::from_f32(in_half(x).clamp(least, -least));
+                let lost = x != 0.0 && narrow == half::f16::ZERO;
+                if lost { half::f16::MIN_POSITIVE_SUBNORMAL.copysign(narrow) } else { narrow }
+            });
+            halves.flat_map(half::f16::to_le_bytes).collect()
         }
         Dtype::Bf16 => values.flat_map(|x| half::bf16::from_f32(x).to_le_bytes()).collect(),
         _ => values.flat_map(f32::to_le_bytes).collect(),

@@ -10,11 +10,16 @@ const EPS: f32 = 1e-15;
 const NORM_EPS: f64 = 1e-5;
 
 /// Attention whose scores are products of ReLU of queries and keys, divided by their sum: q, k and v `[batch, heads, positions, size]`
-/// to the same shape. No position is compared with another one: keys and values are summed first.
+/// to the same shape. No position is compared with another one: keys and values are summed first. In single precision, as in the
+/// reference: half precision has no number as small as its epsilon.
 ///
 /// # Errors
 /// When the shapes do not go together.
-pub fn relu_linear_attention(g: &mut Graph, [q, k, v]: [&Tensor; 3]) -> Result<Tensor> {
+pub fn relu_linear_attention(g: &mut Graph, qkv: [&Tensor; 3]) -> Result<Tensor> {
+    g.in_single(|g| by_sums(g, qkv))
+}
+
+fn by_sums(g: &mut Graph, [q, k, v]: [&Tensor; 3]) -> Result<Tensor> {
     let q = g.activation(Activation::Relu, q)?;
     let k = g.activation(Activation::Relu, k)?;
     let across = g.transpose(&k, &[0, 1, 3, 2])?;

@@ -52,7 +52,7 @@ pub fn causal_conv_3d(
 }
 
 /// Each position's channels at the length of their square root, times `gamma` (`WanRMS_norm`): x `[batch, channels, …]` to the same
-/// shape.
+/// shape. Lengths are in single precision: squares do not fit into half.
 ///
 /// # Errors
 /// When x has no fixed number of channels.
@@ -61,11 +61,13 @@ pub fn channel_unit_norm(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor>
     let Some(channels) = x.dim(1).and_then(Dim::fixed) else {
         return Err(g.error("RMS_norm", format!("{} has no fixed number of channels", show(x.shape()))));
     };
-    let squares = g.mul(x, x)?;
-    let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
-    let length = g.unary(Unary::Sqrt, &sum);
-    let length = g.clip(&length, 1e-12, f32::MAX)?;
-    let unit = g.div(x, &length)?;
+    let unit = g.in_single(|g| {
+        let squares = g.mul(x, x)?;
+        let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
+        let length = g.unary(Unary::Sqrt, &sum);
+        let length = g.clip(&length, 1e-12, f32::MAX)?;
+        g.div(x, &length)
+    })?;
     let mut shape = vec![1; x.rank() - 1];
     shape[0] = channels;
     let gamma = g.weight(&w.name("gamma"), &shape)?;

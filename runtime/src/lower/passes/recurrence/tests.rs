@@ -127,3 +127,29 @@ fn convolutions_see_what_came_before() {
         expect(&[weight], convolved(by_products, true), &[1, 2, 2], &[14.5, 10.0, 12.5, 20.0]);
     }
 }
+
+#[test]
+fn what_is_in_half_precision_adds_up_in_single() {
+    use crate::lower::passes::{Pass, testing};
+    let mut g = Graph::new();
+    let [q, k, v] = [1, 2, 3].map(|seed| drawn(&mut g, &[1, 2, 4], seed));
+    let state = drawn(&mut g, &[1, 2, 2, 2], 4);
+    let [q, k, v, state] = [q, k, v, state].map(|x| g.cast(&x, Dtype::F16));
+    let of = LinearAttention {
+        q: &q,
+        k: &k,
+        v: &v,
+        state: &state,
+        decay: None,
+        beta: None,
+        heads: 2,
+        query_heads: 2,
+        scale: 0.5,
+    };
+    let (mixed, _) = g.linear_attention(&of).unwrap();
+    let lines = testing::after(Pass::each("single", linear_attention_in_single), &mut g, &[&mixed]);
+    let types: Vec<_> = lines.iter().map(|line| line.split('(').next().unwrap()).collect();
+    let narrowed = ["f16 Cast"; 4];
+    let wide = ["f32 Cast"; 4];
+    assert_eq!(types, [&narrowed[..], &wide, &["f32 LinearAttention", "f16 Cast"]].concat());
+}

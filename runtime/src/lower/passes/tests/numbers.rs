@@ -96,7 +96,7 @@ fn unit_vectors_of_small_numbers_are_unit_vectors() {
             let unit = l2_normalize(g, &x)?;
             let lines = g.nodes.len();
             let unit = rewritten(g, &unit, norm::l2_by_largest)?;
-            assert_eq!(g.nodes.len() > lines, dtype == Dtype::F16);
+            assert!(g.nodes.len() > lines);
             let wide = g.cast(&unit, Dtype::F32);
             let hundred = g.scalar(100.0);
             let hundredths = g.mul(&wide, &hundred)?;
