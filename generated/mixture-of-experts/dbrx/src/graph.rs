@@ -135,7 +135,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Mixture of experts (`DbrxExperts`): gate, up and transposed down projections of all experts are rows of three tensors.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let w = w.scope("experts.mlp");
     let (count, width) = (c.ffn_config.moe_num_experts, c.ffn_config.ffn_hidden_size);
     let [gate, up, down] = ["w1", "v1", "w2"]

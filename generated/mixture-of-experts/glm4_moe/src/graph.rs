@@ -161,7 +161,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let expert = nn::GatedMlp { width: c.moe_intermediate_size, ..mlp };
     let h = nn::experts(g, &w.scope("experts"), x, &routing, &expert)?;
     let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.n_shared_experts, ..mlp };

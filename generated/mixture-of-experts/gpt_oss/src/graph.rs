@@ -170,7 +170,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Mixture of experts (`GptOssExperts`): the weights of all experts are two tensors, gate and up columns interleaved.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let w = w.scope("experts");
     let (count, width, hidden) = (c.num_local_experts, c.intermediate_size, c.hidden_size);
     let gate_up = g.weight(&w.name("gate_up_proj"), &[count, hidden, 2 * width])?;

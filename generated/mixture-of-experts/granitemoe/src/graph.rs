@@ -136,7 +136,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 /// Mixture of experts (`GraniteMoeMoE`): the weights of all experts are two tensors.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let w = w.scope("block_sparse_moe");
-    let routing = route(g, c, &w, x)?;
+    let routing = g.in_single(|g| route(g, c, &w, x))?;
     let experts = nn::BatchedExperts {
         gate_up: "input_linear.weight",
         down: "output_linear.weight",

@@ -158,7 +158,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 /// where it has a width.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let sparse = w.scope("block_sparse_moe");
-    let routing = route(g, c, &sparse, x)?;
+    let routing = g.in_single(|g| route(g, c, &sparse, x))?;
     let experts = nn::BatchedExperts {
         gate_up: "input_linear.weight",
         down: "output_linear.weight",

@@ -163,7 +163,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
         act: c.hidden_act,
         bias: false,
     };
-    let routing = route(g, c, w, x, index)?;
+    let routing = g.in_single(|g| route(g, c, w, x, index))?;
     let h = nn::experts(g, &w.scope("experts"), x, &routing, &mlp)?;
     let shared = nn::GatedMlp { width: c.intermediate_size, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_mlp"), x, &shared)

@@ -133,7 +133,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let k = context.rotary.apply(g, &k, kv_heads)?;
     let (k, v) = context.cache.update(g, context.index, k, v, kv_heads)?;
     let w = w.scope("experts");
-    let routing_weights = route(g, c, &w, x)?.weights;
+    let routing_weights = g.in_single(|g| route(g, c, &w, x))?.weights;
     let queries = g.weight(&w.name("input_linear.weight"), &[experts, width, c.hidden_size])?;
     let queries = g.reshape(&queries, dims![experts * width, c.hidden_size])?;
     let queries = g.transpose(&queries, &[1, 0])?;
@@ -161,7 +161,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Mixture of experts (`JetMoeMoE`): the weights of all experts are two tensors; a bias is added to their sum.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let experts = nn::BatchedExperts {
         gate_up: "input_linear.weight",
         down: "output_linear.weight",

@@ -172,7 +172,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         act: c.hidden_act,
         bias: false,
     };
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let h = nn::experts(g, &w.scope("experts"), x, &routing, &mlp)?;
     let shared = nn::GatedMlp { width: c.shared_expert_intermediate_size, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)

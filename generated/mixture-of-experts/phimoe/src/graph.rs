@@ -149,7 +149,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Sparse mixture of experts (`MixtralSparseMoeBlock`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let expert = nn::GatedMlp {
         gate: "w1",
         up: "w3",

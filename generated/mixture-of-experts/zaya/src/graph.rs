@@ -238,7 +238,7 @@ fn mlp(
     x: &Tensor,
     router_states: Option<&Tensor>,
 ) -> Result<(Tensor, Tensor)> {
-    let (routing, states) = route(g, c, &w.scope("gate"), x, router_states)?;
+    let (routing, states) = g.in_single(|g| route(g, c, &w.scope("gate"), x, router_states))?;
     let batched = nn::BatchedExperts {
         gate_up: "gate_up_proj",
         down: "down_proj",

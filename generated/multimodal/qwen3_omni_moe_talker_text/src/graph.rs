@@ -135,7 +135,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         act: c.hidden_act,
         bias: false,
     };
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let batched = nn::BatchedExperts {
         gate_up: "gate_up_proj",
         down: "down_proj",

@@ -178,7 +178,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let expert = nn::GatedMlp { width: c.intermediate_size, ..mlp };
     nn::experts(g, &w.scope("experts"), x, &routing, &expert)
 }

@@ -193,7 +193,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
+    let routing_weights = g.in_single(|g| route(g, c, w, x))?;
     let expert = nn::GatedMlp { gate: "w1", up: "w3", down: "w2", width: c.moe_intermediate_size, ..mlp };
     let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
     let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.n_shared_experts, ..mlp };

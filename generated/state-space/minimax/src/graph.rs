@@ -210,7 +210,7 @@ fn mixer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
 
 /// Sparse mixture of experts (`MixtralSparseMoeBlock`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let expert = nn::GatedMlp {
         gate: "w1",
         up: "w3",

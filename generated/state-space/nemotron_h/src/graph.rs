@@ -158,7 +158,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, sparse: bool) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let h = match c.moe_latent_size {
         Some(width) => {
             g.linear_biased(&w.scope("fc1_latent_proj"), x, width, c.mlp_bias)?

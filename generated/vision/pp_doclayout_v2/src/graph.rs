@@ -520,7 +520,8 @@ fn reading_order(
     let labels = g.pad(&labels, &[(1, 1, 1)], PadMode::Constant(0.0))?;
     x = g.add(&x, &labels)?;
     x = g.layer_norm(&own.scope("norm"), &x, o.layer_norm_eps)?;
-    let bias = relative_boxes(g, c, &w.scope("encoder.rel_bias_module.pos_proj"), &corners)?;
+    // Half precision has no number as large as the ratio of a page to a point.
+    let bias = g.in_single(|g| relative_boxes(g, c, &w.scope("encoder.rel_bias_module.pos_proj"), &corners))?;
     let seen = g.reshape(&seen, dims![BATCH, 1, 1, count + 2])?;
     let hidden = g.scalar(f32::MIN);
     let bias = g.select(&seen, &bias, &hidden)?;

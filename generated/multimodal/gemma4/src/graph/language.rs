@@ -148,7 +148,7 @@ fn layer(
 /// What a mixture of experts makes of x, the states before the MLP, beside what the MLP made of them.
 fn add_experts(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, dense: &Tensor) -> Result<Tensor> {
     let dense = g.rms_norm(&w.scope("post_feedforward_layernorm_1"), dense, c.rms_norm_eps)?;
-    let routing = route(g, c, &w.scope("router"), x)?;
+    let routing = g.in_single(|g| route(g, c, &w.scope("router"), x))?;
     let h = g.rms_norm(&w.scope("pre_feedforward_layernorm_2"), x, c.rms_norm_eps)?;
     let experts = nn::BatchedExperts {
         gate_up: "gate_up_proj",

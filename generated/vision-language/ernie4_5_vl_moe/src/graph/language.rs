@@ -135,7 +135,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<
             problem,
         });
     };
-    let mut routing = route(g, c, w, x, 0)?;
+    let mut routing = g.in_single(|g| route(g, c, w, x, 0))?;
     if let Some(tokens) = context.visual_tokens {
         let one = g.scalar(1.0);
         let of_text = g.sub(&one, tokens)?;
@@ -146,7 +146,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<
     let expert = nn::GatedMlp { width: text, bias: false, ..mlp };
     let mut h = nn::experts(g, &experts, x, &routing, &expert)?;
     if let Some(tokens) = context.visual_tokens {
-        let mut routing = route(g, c, w, x, 1)?;
+        let mut routing = g.in_single(|g| route(g, c, w, x, 1))?;
         routing.weights = g.mul(&routing.weights, tokens)?;
         let of_images = nn::experts_from(
             g,

@@ -154,9 +154,12 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     }
     let shared = nn::GatedMlp { width: c.intermediate_size, ..mlp };
     let shared = shared.forward(g, &w.scope("shared_expert"), x)?;
-    let logits = g.linear_no_bias(&w.scope("router"), x, c.num_local_experts)?;
-    let scores = g.unary(Unary::Sigmoid, &logits);
-    let routing = nn::topk_by(g, &logits, &scores, c.num_experts_per_tok, false)?;
+    let routing = g
+        .in_single(|g| {
+            let logits = g.linear_no_bias(&w.scope("router"), x, c.num_local_experts)?;
+            let scores = g.unary(Unary::Sigmoid, &logits);
+            nn::topk_by(g, &logits, &scores, c.num_experts_per_tok, false)
+        })?;
     let (own, width, hidden) = (w.scope("experts"), c.intermediate_size, c.hidden_size);
     let gate_up = g.weight(&own.name("gate_up_proj"), &[c.num_local_experts, hidden, 2 * width])?;
     let down = g.weight(&own.name("down_proj"), &[c.num_local_experts, width, hidden])?;

@@ -175,7 +175,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         act: c.hidden_act,
         bias: false,
     };
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let h = nn::experts(g, &w.scope("experts"), x, &routing, &mlp)?;
     let shared = nn::GatedMlp { width: c.shared_expert_intermediate_size, ..mlp };
     let shared = shared.forward(g, &w.scope("shared_expert"), x)?;

@@ -78,13 +78,15 @@ pub(super) fn dense(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor, lead:
     g.output("image_size", &size)
 }
 
-/// Vectors of length one along the last axis (`torch.nn.functional.normalize`).
+/// Vectors of length one along the last axis (`torch.nn.functional.normalize`), in single precision: squares do not fit into half.
 fn unit(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let squares = g.mul(x, x)?;
-    let sum = g.reduce(Reduction::Sum, &squares, &[x.rank() - 1], true)?;
-    let length = g.unary(Unary::Sqrt, &sum);
-    let length = g.clip(&length, 1e-12, f32::MAX)?;
-    g.div(x, &length)
+    g.in_single(|g| {
+        let squares = g.mul(x, x)?;
+        let sum = g.reduce(Reduction::Sum, &squares, &[x.rank() - 1], true)?;
+        let length = g.unary(Unary::Sqrt, &sum);
+        let length = g.clip(&length, 1e-12, f32::MAX)?;
+        g.div(x, &length)
+    })
 }
 
 /// What is known of the keypoints that were chosen: where they are in pixels, `[images, keypoints, 2]`, and relative to the image,

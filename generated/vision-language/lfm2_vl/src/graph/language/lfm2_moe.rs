@@ -121,7 +121,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if index < c.num_dense_layers {
         return mlp.forward(g, w, x);
     }
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     nn::experts(g, &w.scope("experts"), x, &routing, &nn::GatedMlp { width: c.moe_intermediate_size, ..mlp })
 }
 

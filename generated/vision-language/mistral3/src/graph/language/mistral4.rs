@@ -106,7 +106,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing = route(g, c, w, x)?;
+    let routing = g.in_single(|g| route(g, c, w, x))?;
     let batched = nn::BatchedExperts {
         gate_up: "gate_up_proj",
         down: "down_proj",
