@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The lines of cases belong to the `cases` line before them; their columns are named in the first line, and empty ones at
-//! their end are left out. Of the outputs that are close enough only the worst is kept. Ids are hashes of what they stand
+//! their end are left out. Of the outputs that are close enough only the worst is kept, and of what was lowered neither times nor
+//! memory, which are those of the device that it ran on. Ids are hashes of what they stand
 //! for, and no line counts what is in the whole file, so that lines of two branches merge.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -187,13 +188,15 @@ fn case_line(header: &Header, record: &Record) -> Result<String> {
     let ms =
         header.stages.iter().map(|stage| record.ms.get(stage).map_or(Value::Null, |ms| json!(tenths(*ms))));
     let memory = record.memory_bytes.map(|bytes| (bytes / 100_000) as f64 / 10.0);
+    // What was lowered ran on another device, whose times and memory say nothing of the backend.
+    let observed = record.evidence != "lowered";
     let columns = [
         json!(record.case),
         json!(record.class),
         json!(outputs),
         trimmed(nodes),
-        trimmed(ms),
-        json!(memory),
+        if observed { trimmed(ms) } else { json!([]) },
+        json!(memory.filter(|_| observed)),
         other(record),
     ];
     Ok(serde_json::to_string(&trimmed(columns))?)

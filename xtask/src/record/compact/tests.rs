@@ -74,6 +74,16 @@ fn a_file_says_once_what_its_cases_share() {
 }
 
 #[test]
+fn what_was_lowered_has_no_times_of_another_device() {
+    let written =
+        |evidence: &str| read(&text("qnn", &[record("base", evidence, 100)]).unwrap()).unwrap().remove(0);
+    let (lowered, emulated) = (written("lowered"), written("emulator"));
+    assert!(lowered.passed && lowered.ms.is_empty() && lowered.memory_bytes.is_none());
+    assert_eq!(emulated.ms["load"], 12.3);
+    assert_eq!(lowered.placement, emulated.placement);
+}
+
+#[test]
 fn what_is_read_is_written_as_it_was() {
     let once = text("qnn", &records()).unwrap();
     let back = read(&once).unwrap();
