@@ -63,6 +63,13 @@ pub(in crate::lower) fn remainder(g: &mut Graph, a: &Tensor, b: &Tensor) -> Resu
     g.add(a, &fits)
 }
 
+/// A quotient of whole numbers, rounded down; both in single precision, and none below 0.
+pub(in crate::lower) fn quotient(g: &mut Graph, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let rest = remainder(g, a, b)?;
+    let multiple = g.sub(a, &rest)?;
+    g.div(&multiple, b)
+}
+
 /// Quotients of whole numbers, rounded down, as those of multiples of the divisor, which no rounding changes: a kernel that
 /// takes in the arithmetic behind it rounds to the nearest whole number, and that at its end alone, as OpenVINO's sums do.
 pub(in crate::lower) fn quotients_of_multiples(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
@@ -102,6 +109,29 @@ pub(in crate::lower) fn logarithm_by_steps(g: &mut Graph, it: &Operation<'_>) ->
     let Some(logarithm) = logarithm else { return Ok(None) };
     let logarithm = g.mul(&logarithm, &sixteen)?;
     Ok(Some(g.cast(&logarithm, it.result.dtype())))
+}
+
+/// Logarithms of softmax by the logarithm of the sum, of numbers of which the largest is 0.
+pub(in crate::lower) fn log_softmax_by_sum(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::LogSoftmax { axis }, [x]) = (it.op, it.operands) else { return Ok(None) };
+    let most = g.reduce(Reduction::Max, x, &[*axis], true)?;
+    let below = g.sub(x, &most)?;
+    let powers = g.unary(Unary::Exp, &below);
+    let sum = g.reduce(Reduction::Sum, &powers, &[*axis], true)?;
+    let logarithm = g.unary(Unary::Log, &sum);
+    g.sub(&below, &logarithm).map(Some)
+}
+
+/// Signs by whether a number is above 0, and whether it is below.
+pub(in crate::lower) fn sign_by_comparison(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Unary(Unary::Sign), [x]) = (it.op, it.operands) else { return Ok(None) };
+    if !x.dtype().is_float() {
+        return Ok(None);
+    }
+    let (x, zero) = (g.cast(x, Dtype::F32), g.scalar(0.0));
+    let [above, below] = [Binary::Greater, Binary::Less].map(|op| compared(g, op, &x, &zero));
+    let sign = g.sub(&above?, &below?)?;
+    Ok(Some(g.cast(&sign, it.result.dtype())))
 }
 
 /// A number, or the edge, put around by joining it on.

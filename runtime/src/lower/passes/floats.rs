@@ -69,11 +69,14 @@ impl Floats {
                 };
                 Ok(Some(it.again(g, &[&x], it.result.dtype())))
             }
-            Op::Binary(Binary::Mod) if counted => {
+            Op::Binary(op @ (Binary::Mod | Binary::Div)) if counted => {
                 let numbers: Vec<_> = it.operands.iter().map(|x| self.number(g, x)).collect();
                 let [a, b] = numbers.as_slice() else { return Ok(None) };
-                let rest = arithmetic::remainder(g, a, b)?;
-                Ok(Some(self.whole(rest)))
+                let result = match op {
+                    Binary::Mod => arithmetic::remainder(g, a, b)?,
+                    _ => arithmetic::quotient(g, a, b)?,
+                };
+                Ok(Some(self.whole(result)))
             }
             Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Max) | Op::Concat { .. }
                 if counted =>

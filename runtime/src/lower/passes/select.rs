@@ -42,6 +42,36 @@ pub(in crate::lower) fn rows_by_product(g: &mut Graph, it: &Operation<'_>) -> Re
     Ok(Some(g.matmul(&here, x)?))
 }
 
+/// Elements of an axis by products of its numbers with ones where they are; of integers by sums of what is chosen.
+pub(in crate::lower) fn elements_by_product(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::GatherElements { axis }, [x, index]) = (it.op, it.operands) else { return Ok(None) };
+    let (last, axis) = (x.rank() - 1, *axis);
+    let order: Vec<usize> = (0..=last).filter(|&at| at != axis).chain([axis]).collect();
+    let (length, count) = (&x.shape()[axis], &index.shape()[axis]);
+    let others: Vec<Dim> = order[..last].iter().map(|&at| x.shape()[at].clone()).collect();
+    let rows = &product(&others);
+    let [x, index] = [x, index].map(|x| g.transpose(x, &order));
+    let index = g.reshape(&index?, dims![rows, count, 1])?;
+    let positions = g.arange(length);
+    let here = g.binary(Binary::Equal, &index, &positions)?;
+    let found = match it.result.dtype().is_float() {
+        true => {
+            let x = g.reshape(&x?, dims![rows, length, 1])?;
+            let here = g.cast(&here, x.dtype());
+            g.matmul(&here, &x)?
+        }
+        false => {
+            let (x, none) = (g.reshape(&x?, dims![rows, 1, length])?, g.integer(0));
+            let chosen = g.select(&here, &x, &none)?;
+            g.reduce(Reduction::Sum, &chosen, &[2], true)?
+        }
+    };
+    let found = g.reshape(&found, others.into_iter().chain([count.clone()]).collect())?;
+    // Back to where it was: what stands at the end goes to the axis.
+    let back: Vec<usize> = (0..axis).chain([last]).chain(axis..last).collect();
+    g.transpose(&found, &back).map(Some)
+}
+
 /// The largest elements one after the other, each of which is then as low as numbers go. They must be above that themselves.
 pub(in crate::lower) fn top_k_by_argmax(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::TopK(op), [x]) = (it.op, it.operands) else { return Ok(None) };

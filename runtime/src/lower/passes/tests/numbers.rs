@@ -88,6 +88,59 @@ fn rows_are_gathered_and_edges_put_around() {
 }
 
 #[test]
+fn elements_of_any_axis_are_gathered() {
+    let (x, indices) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 1, 0, 0, 1, 2, 2, 0]);
+    let elements = |dtype: Dtype, axis: usize, rule: Option<Rule>| {
+        move |g: &mut Graph| {
+            let x = g.filled(Dtype::F32, dims![1, 3, 2], Constant::F32(x.to_vec()));
+            let x = g.cast(&x, dtype);
+            let shape = if axis == 1 { dims![1, 4, 2] } else { dims![1, 3, 2] };
+            let count = if axis == 1 { 8 } else { 6 };
+            let most = if axis == 1 { 2 } else { 1 };
+            let indices = indices[..count].iter().map(|index| (*index).min(most)).collect();
+            let indices = g.filled(Dtype::I64, shape, Constant::I64(indices));
+            let found = g.gather_elements(&x, &indices, axis)?;
+            let found = match rule {
+                Some(rule) => rewritten(g, &found, rule)?,
+                None => found,
+            };
+            Ok(g.cast(&found, Dtype::F32))
+        }
+    };
+    let rows = [5.0, 4.0, 1.0, 2.0, 3.0, 6.0, 5.0, 2.0];
+    let columns = [2.0, 2.0, 3.0, 3.0, 6.0, 6.0];
+    for dtype in [Dtype::F32, Dtype::I64] {
+        for rule in [None, Some(select::elements_by_product as Rule)] {
+            expect(&[], elements(dtype, 1, rule), &[1, 4, 2], &rows);
+            expect(&[], elements(dtype, 2, rule), &[1, 3, 2], &columns);
+        }
+    }
+}
+
+#[test]
+fn signs_quotients_and_logarithms_of_softmax() {
+    let (tiny, numbers) = (f32::MIN_POSITIVE, [-7.5, -0.001, 0.0, 0.25, f32::MAX]);
+    let signs = |g: &mut Graph| {
+        let x = row(g, &[numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], tiny, -tiny]);
+        let sign = g.unary(Unary::Sign, &x);
+        rewritten(g, &sign, arithmetic::sign_by_comparison)
+    };
+    expect(&[], signs, &[7], &[-1.0, -1.0, 0.0, 1.0, 1.0, 1.0, -1.0]);
+    let quotients = |g: &mut Graph| {
+        let (a, b) = (row(g, &[0.0, 6.0, 7.0, 20.0, 99_999.0]), row(g, &[7.0, 7.0, 7.0, 3.0, 10.0]));
+        arithmetic::quotient(g, &a, &b)
+    };
+    expect(&[], quotients, &[5], &[0.0, 0.0, 1.0, 6.0, 9999.0]);
+    // ln(e^1 + e^2 + e^3) is 3.407606; of numbers a thousand apart the least counts for nothing.
+    let logarithms = |g: &mut Graph| {
+        let x = g.filled(Dtype::F32, dims![2, 3], Constant::F32(vec![1.0, 2.0, 3.0, 0.0, 1000.0, 0.0]));
+        let logarithms = g.log_softmax(&x)?;
+        rewritten(g, &logarithms, arithmetic::log_softmax_by_sum)
+    };
+    expect(&[], logarithms, &[2, 3], &[-2.407_606, -1.407_606, -0.407_606, -1000.0, 0.0, -1000.0]);
+}
+
+#[test]
 fn unit_vectors_of_small_numbers_are_unit_vectors() {
     let small = |dtype| {
         move |g: &mut Graph| {
