@@ -23,6 +23,7 @@ pub mod audio;
 mod auto;
 pub mod cli;
 mod clock;
+mod codebook;
 pub mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -57,6 +58,7 @@ pub mod random;
 mod registry;
 mod session;
 mod single_file;
+mod small_floats;
 mod task;
 pub mod tasks;
 #[cfg(feature = "text")]

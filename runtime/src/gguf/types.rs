@@ -3,7 +3,7 @@
 use super::unpack::{self, Unpack};
 pub use super::unpack::{Repack, neighbours};
 use crate::Dtype;
-use crate::weights::Codebook;
+use crate::codebook::Codebook;
 
 /// An element type (`ggml_type`).
 #[derive(Debug)]

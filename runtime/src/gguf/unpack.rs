@@ -5,7 +5,7 @@
 
 use half::f16;
 
-use crate::weights::e8m0;
+use crate::small_floats::e8m0;
 
 /// Reads one block: a code for each element, a scale for each group of them, and a minimum for each where the type has them.
 pub type Unpack = fn(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]);

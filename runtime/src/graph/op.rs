@@ -4,7 +4,7 @@ mod attributes;
 
 pub use self::attributes::*;
 use super::{Activation, Dim, Dtype};
-use crate::weights::Codebook;
+use crate::codebook::Codebook;
 
 /// An operation with its attributes.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::weights::{Bytes, Codebook, e8m0};
+use crate::small_floats::e8m0;
+use crate::weights::{Bytes, Codebook};
 use crate::{Dtype, Result};
 
 /// A weight `[out, in]` as codes: each row is cut into blocks of `group`, which share a scale.

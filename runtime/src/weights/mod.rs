@@ -1,7 +1,6 @@
 //! Where a model's weights are: byte ranges of `safetensors` files, or the weight rule of the test cases.
 
 mod blocks;
-mod codebook;
 mod decoded;
 mod entry;
 mod files;
@@ -28,14 +27,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use blocks::{BlockQuantized, OUTER, Zeros};
-pub use codebook::Codebook;
 pub(crate) use files::NAMES as FILE_NAMES;
 pub use files::{Entry, Files};
 pub use gguf::Tensors;
 pub(crate) use lora::LoraRequest;
 pub use names::Names;
-pub(crate) use published::{E8M0_MOST, e8m0};
 
+pub use crate::codebook::Codebook;
 use crate::graph::{Dtype, Weight};
 use crate::hub::Checkpoint;
 use crate::{Error, Result};

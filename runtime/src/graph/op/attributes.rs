@@ -2,7 +2,7 @@
 
 #[cfg(doc)]
 use super::Op;
-use crate::weights::Codebook;
+use crate::codebook::Codebook;
 
 /// The attributes of [`Op::Attention`].
 #[derive(Clone, Copy, Debug, PartialEq)]

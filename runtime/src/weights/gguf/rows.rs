@@ -8,7 +8,8 @@ use half::f16;
 
 use crate::Dtype;
 use crate::gguf::types::{Form, Kind, Repack, neighbours};
-use crate::weights::{BlockQuantized, Bytes, E8M0_MOST, Zeros};
+use crate::small_floats::E8M0_MOST;
+use crate::weights::{BlockQuantized, Bytes, Zeros};
 
 /// The order of rows, of which the converter of `llama.cpp` swapped two axes: `[outer, first, second, inner]` in the
 /// checkpoint, `[outer, second, first, inner]` in the file.

@@ -8,9 +8,9 @@ use serde_json::Value as Json;
 use super::fp8::{factors, scaled};
 use super::grouped::{Grouped, code, pack};
 use super::module::{Scales, Tensor};
-use super::small_floats::E2M1;
 use super::{Format, Module, Stored, mxfp4};
 use crate::Dtype;
+use crate::small_floats::E2M1;
 use crate::weights::Bytes;
 use crate::weights::Zeros;
 

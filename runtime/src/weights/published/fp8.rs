@@ -4,8 +4,8 @@ use safetensors::Dtype as Type;
 use serde_json::Value as Json;
 
 use super::module::Tensor;
-use super::small_floats::{e4m3, e8m0};
 use super::{Format, Module, Stored};
+use crate::small_floats::{e4m3, e8m0};
 
 pub(super) static FORMAT: Format = Format {
     name: "fp8",

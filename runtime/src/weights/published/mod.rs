@@ -16,7 +16,6 @@ mod module;
 mod mxfp4;
 mod quanto;
 mod slices;
-mod small_floats;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -28,7 +27,6 @@ use std::sync::Arc;
 pub(crate) use config::Published;
 use grouped::Grouped;
 pub(crate) use module::Module;
-pub(crate) use small_floats::{E8M0_MOST, e8m0};
 
 use crate::weights::{BlockQuantized, Bytes, WeightData};
 use crate::{Dtype, Result};

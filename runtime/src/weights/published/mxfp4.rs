@@ -3,9 +3,9 @@
 use safetensors::Dtype as Type;
 
 use super::module::Tensor;
-use super::small_floats::E8M0_MOST;
 use super::{Format, Module, Stored};
 use crate::Dtype;
+use crate::small_floats::E8M0_MOST;
 use crate::weights::{BlockQuantized, Codebook, Zeros};
 
 /// How many numbers share a scale.

@@ -6,7 +6,7 @@ use half::f16;
 
 use super::super::product::testing::numbers;
 use super::*;
-use crate::weights::Codebook;
+use crate::codebook::Codebook;
 
 /// A weight and what its codes stand for.
 struct Made<S> {

@@ -3,7 +3,7 @@
 use half::f16;
 
 use super::super::stored::Stored;
-use crate::weights::Codebook;
+use crate::codebook::Codebook;
 
 /// A weight `[out, width]` as `com.microsoft.MatMulNBits` takes it.
 #[derive(Clone, Copy)]

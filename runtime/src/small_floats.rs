@@ -1,11 +1,11 @@
 //! Floating-point numbers of 8 and 4 bits (OCP FP8 and microscaling formats): E4M3, E8M0, E2M1.
 
 /// FP4 E2M1 by its code.
-pub(super) const E2M1: [f32; 16] =
+pub(crate) const E2M1: [f32; 16] =
     [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
 
 /// FP8 E4M3 without infinities (`float8_e4m3fn`).
-pub(super) fn e4m3(code: u8) -> f32 {
+pub(crate) fn e4m3(code: u8) -> f32 {
     let (exponent, mantissa) = (i32::from(code >> 3 & 15), f32::from(code & 7));
     let magnitude = match (exponent, code & 7) {
         (15, 7) => f32::NAN,
