@@ -1,6 +1,6 @@
 //! What is measured: models at the shapes of published checkpoints, and what each measure is to reach.
 
-/// A model with its inputs, as `tests/peers/checkpoints.py` makes them.
+/// A model with its inputs, as `tests/peers/published` describes them.
 pub struct Work {
     /// The name there, and of its folder.
     pub name: &'static str,
