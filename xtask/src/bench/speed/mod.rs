@@ -137,10 +137,10 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
     let (least, probes) = (told(PYTORCH), told(MACHINE));
     // Quantized weights have so much of the bytes that PyTorch's checkpoint has.
     let size = |file: &str| Ok::<_, anyhow::Error>(checkpoint.join(file).metadata()?.len() as f64);
-    let share = match (work.gguf, work.precision) {
+    let share = match (work.gguf, work.rounded) {
         (Some(file), _) => size(file)? / size("model.safetensors")?,
-        // Groups of 32 in 4 bits with a scale of 16 bits each, of the 16 bits that the checkpoint has.
-        (None, Some(_)) => 4.5 / 16.0,
+        // With a scale of 16 bits for each 32, of the 16 bits that the checkpoint has.
+        (None, Some(rounded)) => (rounded.bits + 0.5) / 16.0,
         (None, None) => 1.0,
     };
     let times = in_turns(&mut all, results.rounds)?;

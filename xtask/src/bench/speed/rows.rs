@@ -6,8 +6,8 @@ pub struct Work {
     pub name: &'static str,
     /// A quantized file within the checkpoint that is opened in its place.
     pub gguf: Option<&'static str>,
-    /// What weft's weights are rounded to as it opens the checkpoint; the peers compute with it as it is.
-    pub precision: Option<&'static str>,
+    /// What weft rounds the weights of a checkpoint of 16 bits to as it opens it; the peers take them as they are.
+    pub rounded: Option<Rounded>,
     /// The generated crate.
     pub model: &'static str,
     pub title: &'static str,
@@ -19,6 +19,16 @@ pub struct Work {
     /// Whether opening is held to limits of its own.
     pub opens_at_once: bool,
 }
+
+/// A precision of whole numbers in groups of 32.
+#[derive(Clone, Copy)]
+pub struct Rounded {
+    /// Its name on the command line.
+    pub precision: &'static str,
+    pub bits: f64,
+}
+
+const INT4: Option<Rounded> = Some(Rounded { precision: "int4", bits: 4.0 });
 
 /// One row of the table.
 pub struct Measure {
@@ -91,7 +101,7 @@ const fn forward(
     Work {
         name,
         gguf: None,
-        precision: None,
+        rounded: None,
         model,
         title,
         tokens: 0,
@@ -136,11 +146,7 @@ const fn decoder(name: &'static str, title: &'static str, measures: &'static [Me
     Work { tokens: 16, ..forward(name, name, title, measures) }
 }
 
-/// A vision-language model behind an image and a text, which is to take half of PyTorch's time.
-const fn vision_language(name: &'static str, title: &'static str, measures: &'static [Measure]) -> Work {
-    decoder(name, title, measures)
-}
-
+/// The prompt of a vision-language model, which is to take half of PyTorch's time.
 const fn prefill(what: &'static str) -> Measure {
     Measure { key: "prefill", what, goals: &[(PYTORCH, 0.5)] }
 }
@@ -155,7 +161,7 @@ const fn llama(name: &'static str, title: &'static str) -> Work {
     Work {
         name,
         gguf: None,
-        precision: None,
+        rounded: None,
         model: "llama",
         title,
         tokens: 16,
@@ -208,15 +214,12 @@ pub const WORKS: [Work; 34] = [
         "Autoencoder of Stable Diffusion 1.5",
         &[run("1 image of 512 px, there and back")],
     ),
-    vision_language("smolvlm", "SmolVLM-500M in bfloat16", SMOLVLM),
-    Work { precision: Some("int4"), ..vision_language("smolvlm", "SmolVLM-500M in 4 bits", SMOLVLM) },
-    vision_language("qwen2_vl", "Qwen2-VL-2B in bfloat16", QWEN2_VL),
-    Work { precision: Some("int4"), ..vision_language("qwen2_vl", "Qwen2-VL-2B in 4 bits", QWEN2_VL) },
-    vision_language("llava", "LLaVA-1.5-7B in bfloat16, 8 of 32 layers", LLAVA),
-    Work {
-        precision: Some("int4"),
-        ..vision_language("llava", "LLaVA-1.5-7B in 4 bits, 8 of 32 layers", LLAVA)
-    },
+    decoder("smolvlm", "SmolVLM-500M in bfloat16", SMOLVLM),
+    Work { rounded: INT4, ..decoder("smolvlm", "SmolVLM-500M in 4 bits", SMOLVLM) },
+    decoder("qwen2_vl", "Qwen2-VL-2B in bfloat16", QWEN2_VL),
+    Work { rounded: INT4, ..decoder("qwen2_vl", "Qwen2-VL-2B in 4 bits", QWEN2_VL) },
+    decoder("llava", "LLaVA-1.5-7B in bfloat16, 8 of 32 layers", LLAVA),
+    Work { rounded: INT4, ..decoder("llava", "LLaVA-1.5-7B in 4 bits, 8 of 32 layers", LLAVA) },
     decoder(
         "granitemoe",
         "Granite MoE 1B-A400M in bfloat16",
