@@ -66,22 +66,17 @@ pub(super) fn kernels() -> Vec<Kernel> {
 }
 
 /// For processors whose instructions are not written out here.
-pub(super) const PORTABLE: Kernel = Kernel {
-    products: portable::<false>,
-    add_products: portable::<true>,
-    transposed: one_by_one,
-    ..of::<[f32; 4]>()
-};
+pub(super) const PORTABLE: Kernel = plain::<[f32; 4]>();
 
-/// What a register's kernel is like, with the plain ways to compute.
-const fn of<V: Lanes>() -> Kernel {
+/// A register's kernel with the plain ways to compute, for those that are written out to take the place of.
+const fn plain<V: Lanes>() -> Kernel {
     Kernel {
         lanes: V::LANES,
         columns: V::LANES * V::REGISTERS,
         rows: V::ROWS,
         products: portable::<false>,
         add_products: portable::<true>,
-        transposed: one_by_one,
+        transposed: transposed_portable,
     }
 }
 
@@ -114,6 +109,13 @@ trait Lanes: Copy {
     /// # Safety
     /// As [`Lanes::splat`].
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
+
+    /// Writes as many numbers of each of [`Lanes::LANES`] rows, which lie `stride` apart, into as many rows of a panel, which lie
+    /// `columns` apart.
+    ///
+    /// # Safety
+    /// As [`Lanes::splat`]; all of them must be there.
+    unsafe fn transpose(from: *const f32, stride: usize, to: *mut f32, columns: usize);
 }
 
 /// # Safety
@@ -250,6 +252,14 @@ impl Lanes for [f32; 4] {
             false => self[lane] + a[lane] * b[lane],
         })
     }
+
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, stride: usize, to: *mut f32, columns: usize) {
+        for (row, place) in (0..16).map(|at| (at / 4, at % 4)) {
+            // SAFETY: the caller's.
+            unsafe { *to.add(place * columns + row) = *from.add(row * stride + place) };
+        }
+    }
 }
 
 fn portable<const ADD: bool>(
@@ -263,17 +273,29 @@ fn portable<const ADD: bool>(
     unsafe { products::<[f32; 4], ADD>(left, stride, panel, columns, rows) }
 }
 
-fn one_by_one(rows: &[f32], stride: usize, taken: usize, panel: &mut [f32], at: usize) {
-    some_of::<[f32; 4]>(rows, stride, 0..taken, panel, at);
+fn transposed_portable(rows: &[f32], stride: usize, taken: usize, panel: &mut [f32], at: usize) {
+    // SAFETY: it needs no instructions of its own.
+    unsafe { transposed::<[f32; 4]>(rows, stride, taken, panel, at) }
 }
 
-/// Writes this range of the rows, number by number.
+/// # Safety
+/// The processor must have the register's instructions.
 #[inline(always)]
-fn some_of<V: Lanes>(rows: &[f32], stride: usize, range: Range<usize>, panel: &mut [f32], at: usize) {
+unsafe fn transposed<V: Lanes>(rows: &[f32], stride: usize, taken: usize, panel: &mut [f32], at: usize) {
     let columns = V::LANES * V::REGISTERS;
-    for (lane, row) in rows.chunks(stride).take(V::LANES).enumerate() {
-        let places = panel[range.start * columns..].iter_mut().skip(at + lane).step_by(columns);
-        places.zip(&row[range.clone()]).for_each(|(place, number)| *place = *number);
+    let whole = taken - taken % V::LANES;
+    assert!(stride >= taken && rows.len() >= V::LANES * stride);
+    assert!(at + V::LANES <= columns && panel.len() >= taken * columns);
+    for start in (0..whole).step_by(V::LANES) {
+        // SAFETY: the caller's; each row has as many numbers as a register from `start` on, and so has each row of the panel from `at`.
+        unsafe {
+            let to = panel.as_mut_ptr().add(start * columns + at);
+            V::transpose(rows.as_ptr().add(start), stride, to, columns);
+        }
+    }
+    for (lane, row) in rows.chunks(stride.max(1)).take(V::LANES).enumerate() {
+        let places = panel[whole * columns..].iter_mut().skip(at + lane).step_by(columns);
+        places.zip(&row[whole..taken]).for_each(|(place, number)| *place = *number);
     }
 }
 
