@@ -1,8 +1,4 @@
-//! Floating-point numbers of 8 and 4 bits (OCP FP8 and microscaling formats): E4M3, E8M0, E2M1.
-
-/// FP4 E2M1 by its code.
-pub(crate) const E2M1: [f32; 16] =
-    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
+//! Floating-point numbers of 8 bits (OCP FP8 and microscaling formats): E4M3 and E8M0. Those of 4 bits are a codebook.
 
 /// FP8 E4M3 without infinities (`float8_e4m3fn`).
 pub(crate) fn e4m3(code: u8) -> f32 {

@@ -10,7 +10,7 @@ use super::grouped::{Grouped, code, pack};
 use super::module::{Scales, Tensor};
 use super::{Format, Module, Stored, mxfp4};
 use crate::Dtype;
-use crate::small_floats::E2M1;
+use crate::codebook::Codebook;
 use crate::weights::Bytes;
 use crate::weights::Zeros;
 
@@ -184,7 +184,8 @@ fn fp4(module: &Module<'_>, codes: &Tensor<'_>) -> Result<Stored, String> {
     };
     let scales: Vec<u8> =
         factors(&scale)?.iter().flat_map(|scale| (scale / divisor / 2.0).to_le_bytes()).collect();
-    let code = |code: u8| (E2M1[usize::from(code)] * 2.0 + 128.0) as u8;
+    let values = Codebook::E2m1.values().map(|value| value.cast_unsigned() ^ 128);
+    let code = |code: u8| values[usize::from(code)];
     let bytes = codes.bytes()?.into_iter().flat_map(|pair| [code(pair & 15), code(pair >> 4)]).collect();
     Ok(Stored::Codes(Grouped {
         shape,
