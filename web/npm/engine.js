@@ -171,7 +171,8 @@ export class Engine {
       },
       // Not every browser says which script it was.
       (error) => {
-        throw new Error(`${script} cannot be imported: ${error.message}`);
+        const help = 'serve the folder `ort` of the package there, or name another folder by the option `ort`';
+        throw new Error(`${script} cannot be imported (${error.message}): ${help}`);
       },
     );
     return this.#loading;
