@@ -91,13 +91,13 @@ impl Kernels {
 
     /// The form in which a linear layer's weight runs; none where it must be dequantized.
     pub(super) fn linear(&self, blocks: &BlockQuantized) -> Result<Option<BlockQuantized>> {
-        if matches!(blocks.zeros, Zeros::Codebook(_)) || blocks.batch.is_some() {
-            // The operators round x.
-            return match (self.codebooks && self.accuracy_level > 0 && !self.emulated, blocks.batch) {
-                (true, _) => Ok(Some(blocks.clone())),
-                (false, Some(_)) => Ok(None),
-                (false, None) => self.linear(&blocks.looked_up()?),
-            };
+        // The runtime's own operators round x.
+        let own = self.codebooks && self.accuracy_level > 0 && !self.emulated;
+        match (own, &blocks.zeros, blocks.batch) {
+            (true, Zeros::Codebook(_), _) => return Ok(Some(blocks.clone())),
+            (false, _, Some(_)) => return Ok(None),
+            (false, Zeros::Codebook(_), None) => return self.linear(&blocks.looked_up()?),
+            _ => {}
         }
         if blocks.shape[0] < self.least_rows {
             return Ok(None);

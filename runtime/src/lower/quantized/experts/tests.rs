@@ -93,7 +93,9 @@ fn a_batch_of_experts_runs_by_its_codes() {
     if engine::available(Hardware::Cpu).is_err() {
         return;
     }
-    for (kind, nested) in [("e2m1", false), ("iq4_nl", false), ("iq4_nl", true)] {
+    for (kind, nested) in
+        [("e2m1", false), ("iq4_nl", false), ("iq4_nl", true), ("middle", false), ("minimums", false)]
+    {
         let outer: Vec<f32> = (0..18).map(|row| (row % 5) as f32 - 1.5).collect();
         let outer = nested.then(|| Bytes::memory(Dtype::F16.encoded(&outer)));
         let blocks = BlockQuantized { batch: Some(3), outer, ..sample([3 * 6, WIDTH], 4, 32, kind) };
