@@ -7,6 +7,7 @@
 mod decoders;
 mod mixtures;
 mod names;
+mod splits;
 mod states;
 
 pub use names::Names;
@@ -26,6 +27,62 @@ pub struct Architecture {
     pub tensors: &'static [&'static Names],
     /// What was done to which tensors, by the file's names.
     pub changes: &'static [(&'static str, Change)],
+    /// Tensors of the checkpoint that files hold in several, or that lie another way there.
+    pub splits: &'static [Split],
+}
+
+/// A tensor of the checkpoint that the converter split, or turned.
+#[derive(Debug)]
+pub struct Split {
+    /// Its whole name in the checkpoint, with `{}` for the number of a layer.
+    pub name: &'static str,
+    /// The file's tensors: `[items, rows, columns]`, where items are experts or heads; of biases `[items, rows]`.
+    pub parts: &'static [Part],
+    /// How rows of the parts follow each other.
+    pub rows: Arrangement,
+    /// How the checkpoint lays it out.
+    pub layout: Layout,
+}
+
+/// A tensor that the converter made of another's rows.
+#[derive(Debug)]
+pub struct Part {
+    /// Its whole name in files, with `{}` for the number of a layer.
+    pub name: &'static str,
+    /// Whether each item is `[columns, rows]` in the file.
+    pub turned: bool,
+}
+
+/// How rows of several tensors follow each other in the checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Those of an item that the first part has, then those of the next.
+    Behind,
+    /// One of each part in turn.
+    InTurn,
+    /// Those of each key head of a gated delta rule: its query, its key, and the values and gates that share it. The first part
+    /// has all queries, then all keys, then all values, and the second all gates.
+    KeyHeads,
+}
+
+/// How a checkpoint lays out what the converter split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `[items, rows, columns]`; the other way where it is of blocks, in which form kernels take the experts of a layer.
+    Stacked,
+    /// `[items, columns, rows]`.
+    Turned,
+    /// `[items · rows, columns]`.
+    Flat,
+    /// `[rows, columns]`, of parts `[rows, columns]` without items.
+    Rows,
+}
+
+impl Part {
+    /// A part with its rows as they were.
+    pub const fn of(name: &'static str) -> Self {
+        Self { name, turned: false }
+    }
 }
 
 /// A model that is stored as an architecture.
@@ -50,6 +107,10 @@ pub enum When {
     Lacks(&'static str),
     /// Those whose key is true.
     Holds(&'static str),
+    /// Those whose key is this number.
+    Is(&'static str, u64),
+    /// Those with this tensor.
+    HasTensor(&'static str),
 }
 
 /// Where a field of `config.json` comes from; keys are without the architecture's name.
@@ -59,6 +120,14 @@ pub enum Source {
     Key(&'static [&'static str]),
     /// The first of these keys, or nothing.
     Maybe(&'static [&'static str]),
+    /// The first of these keys, or null.
+    OrNull(&'static [&'static str]),
+    /// A key's value, or this, as JSON, where the file has no such key.
+    Or(&'static str, &'static str),
+    /// A key's number, so many times; nothing where there is none.
+    Times(&'static str, f64),
+    /// The first of some keys less that of another.
+    Difference(&'static [&'static str], &'static str),
     /// The window of layers whose attention slides; null where the file has none, or one of zero.
     Window,
     /// Whether the file has this tensor.
@@ -71,10 +140,16 @@ pub enum Source {
     Fixed(&'static str),
     /// `layer_types`: which layers have a window, as the key says for each; nothing where there is no such list.
     LayerTypes,
-    /// `layer_types`: layers without key heads are convolutions (LFM2).
-    ConvolutionLayers,
-    /// The key heads of layers that have any (LFM2).
+    /// `layer_types`: layers without key heads have no attention, but this.
+    KeyHeadLayers(&'static str),
+    /// `mlp_layer_types`: the first layers are dense, so many as the key `leading_dense_block_count` says, and the rest sparse.
+    LeadingDense,
+    /// The key heads of layers that have any.
     MostKeyHeads,
+    /// Whether any layer has this tensor.
+    InLayers(&'static str),
+    /// One of two, as JSON, by whether this key is true.
+    Choice(&'static str, [&'static str; 2]),
     /// A key's value by that of another.
     Quotient(&'static str, &'static str),
     /// The width of a head: the key's value, or that of the embeddings by the number of heads.
@@ -91,6 +166,8 @@ pub enum Rope {
     Absent,
     /// Those of heads, or of a part of them.
     Heads,
+    /// Those of a part of each head, which is as wide as a field of its own says (multi-head latent attention).
+    Part,
     /// Those of layers with full attention, and a base of its own where attention slides.
     ByLayers(f64),
 }
@@ -102,7 +179,7 @@ pub enum Change {
     RotaryQueries,
     /// As [`Change::RotaryQueries`], of key heads.
     RotaryKeys,
-    /// All queries, then all keys, then all values, where the checkpoint interleaves them by head.
+    /// All queries, then all keys, then all values, where the checkpoint has those that share a key head together.
     SplitHeads,
     /// One was added to every value.
     PlusOne,
@@ -120,14 +197,16 @@ pub enum Change {
     NegativeExpColumn,
 }
 
-/// The architecture of a name.
-pub fn of(name: &str) -> Option<&'static Architecture> {
-    every().find(|architecture| architecture.name == name)
+/// The architectures of a name, which differ by what files of it hold: a file is of the first of which it is a model.
+pub fn of(name: &str) -> impl Iterator<Item = &'static Architecture> {
+    every().filter(move |architecture| architecture.name == name)
 }
 
 /// The names of all, for messages.
-pub fn all() -> impl Iterator<Item = &'static str> {
-    every().map(|architecture| architecture.name)
+pub fn all() -> Vec<&'static str> {
+    let mut names: Vec<_> = every().map(|architecture| architecture.name).collect();
+    names.dedup();
+    names
 }
 
 fn every() -> impl Iterator<Item = &'static Architecture> {

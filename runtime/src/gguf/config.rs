@@ -7,28 +7,37 @@ use super::architectures::{Model, Rope, Source, When};
 use super::value::Value;
 use crate::Result;
 
-/// `config.json` of the first model that fits, among those named where any is.
-pub(super) fn json(gguf: &Gguf, models: &[&str]) -> Result<Json> {
+/// More layers than any model has.
+const MOST_LAYERS: u64 = 1 << 12;
+
+/// The first model that a file can be of, among those named where any is.
+pub(super) fn model(gguf: &Gguf, models: &[&str]) -> Option<&'static Model> {
     let fits = |model: &&Model| match model.when {
         When::Always => true,
         When::Has(key) => gguf.value(key).is_some(),
         When::Lacks(key) => gguf.value(key).is_none(),
         When::Holds(key) => gguf.value(key).and_then(Value::json) == Some(Json::Bool(true)),
+        When::Is(key, number) => gguf.value(key).and_then(Value::whole) == Some(number),
+        When::HasTensor(name) => gguf.tensor(name).is_some(),
     };
     let mut candidates = gguf.architecture.models.iter().filter(fits);
     let first = candidates.clone().next();
-    let model = candidates.find(|model| models.contains(&model.model_type)).or(first);
-    let model = model.ok_or_else(|| gguf.wrong("is of no model of its architecture"))?;
+    candidates.find(|model| models.contains(&model.model_type)).or(first)
+}
+
+/// `config.json` of the first model that fits, among those named where any is.
+pub(super) fn json(gguf: &Gguf, models: &[&str]) -> Result<Json> {
+    let model = model(gguf, models).ok_or_else(|| gguf.wrong("is of no model of its architecture"))?;
     let mut config = Map::new();
     config.insert("model_type".to_owned(), json!(model.model_type));
     config.insert("architectures".to_owned(), json!([model.class]));
-    for (field, source) in gguf.architecture.fields.iter().copied().flatten() {
-        if let Some(value) = field_value(gguf, source)? {
-            config.insert((*field).to_owned(), value);
-        }
-    }
     if let Some(rope) = rope(gguf)? {
         config.insert("rope_parameters".to_owned(), rope);
+    }
+    for (field, source) in gguf.architecture.fields.iter().copied().flatten() {
+        if let Some(value) = field_value(gguf, source)? {
+            insert(&mut config, field, value);
+        }
     }
     for (key, field) in [("bos", "bos_token_id"), ("eos", "eos_token_id"), ("padding", "pad_token_id")] {
         let id = gguf.files[0].metadata.get(&format!("tokenizer.ggml.{key}_token_id"));
@@ -39,10 +48,36 @@ pub(super) fn json(gguf: &Gguf, models: &[&str]) -> Result<Json> {
     Ok(Json::Object(config))
 }
 
+/// Sets a field, or `object.field` of an object that is there.
+fn insert(config: &mut Map<String, Json>, field: &str, value: Json) {
+    let Some((object, field)) = field.split_once('.') else {
+        config.insert(field.to_owned(), value);
+        return;
+    };
+    if let Some(Json::Object(object)) = config.get_mut(object) {
+        object.insert(field.to_owned(), value);
+    }
+}
+
 fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
     Ok(match source {
         Source::Key(keys) => Some(required(gguf, keys)?),
         Source::Maybe(keys) => optional(gguf, keys)?,
+        Source::OrNull(keys) => Some(optional(gguf, keys)?.unwrap_or_default()),
+        Source::Or(key, other) => match optional(gguf, &[key])? {
+            None => serde_json::from_str(other).ok(),
+            found => found,
+        },
+        Source::Times(key, times) => {
+            let found = optional(gguf, &[key])?.and_then(|value| value.as_f64());
+            found.map(|number| json!(number * times))
+        }
+        Source::Difference(keys, less) => {
+            let (whole, less) = (whole_of(gguf, keys)?, whole(gguf, less)?);
+            let left = whole.checked_sub(less).filter(|left| *left > 0);
+            let wrong = || gguf.wrong(format!("has heads of {whole}, of which {less} are turned"));
+            Some(json!(left.ok_or_else(wrong)?))
+        }
         Source::Window => {
             let window = optional(gguf, &["attention.sliding_window"])?;
             Some(window.filter(|window| *window != 0).unwrap_or_default())
@@ -57,19 +92,32 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
         Source::LayerTypes => by_layer(gguf, "attention.sliding_window_pattern", |window| {
             if window == 0.0 { "full_attention" } else { "sliding_attention" }
         }),
-        Source::ConvolutionLayers => {
-            by_layer(
-                gguf,
-                "attention.head_count_kv",
-                |heads| {
-                    if heads == 0.0 { "conv" } else { "full_attention" }
-                },
-            )
+        Source::KeyHeadLayers(other) => {
+            let word = |heads| if heads == 0.0 { *other } else { "full_attention" };
+            by_layer(gguf, "attention.head_count_kv", word)
         }
-        Source::MostKeyHeads => {
-            let most = numbers(gguf, "attention.head_count_kv").into_iter().flatten().fold(0.0, f64::max);
-            if most == 0.0 { optional(gguf, &["attention.head_count_kv"])? } else { Some(json!(most as u64)) }
+        Source::InLayers(name) => {
+            let of_layer = |tensor: &str| {
+                tensor.strip_prefix("blk.").and_then(|rest| rest.split_once('.')).map(|(_, name)| name)
+                    == Some(name)
+            };
+            let mut tensors = gguf.files.iter().flat_map(|file| &file.tensors);
+            Some(json!(tensors.any(|tensor| of_layer(&tensor.name))))
         }
+        Source::Choice(key, [yes, no]) => {
+            let is = gguf.value(key).and_then(Value::json) == Some(Json::Bool(true));
+            serde_json::from_str(if is { yes } else { no }).ok()
+        }
+        Source::LeadingDense => {
+            let dense = required(gguf, &["leading_dense_block_count"])?.as_u64().unwrap_or(0);
+            let layers = whole(gguf, "block_count")?.min(MOST_LAYERS);
+            let word = |layer| if layer < dense { "dense" } else { "sparse" };
+            Some((0..layers).map(word).collect())
+        }
+        Source::MostKeyHeads => match most_key_heads(gguf) {
+            Some(most) => Some(json!(most)),
+            None => optional(gguf, &["attention.head_count_kv"])?,
+        },
         Source::Quotient(key, by) => Some(json!(whole(gguf, key)? / whole(gguf, by)?)),
         Source::HeadDim => Some(json!(head_dim(gguf)?)),
         Source::QueryScalar(layers) => {
@@ -122,9 +170,15 @@ fn optional(gguf: &Gguf, keys: &[&str]) -> Result<Option<Json>> {
 
 /// A positive whole number.
 fn whole(gguf: &Gguf, key: &str) -> Result<u64> {
-    let found = required(gguf, &[key])?.as_u64().filter(|number| *number > 0);
+    whole_of(gguf, &[key])
+}
+
+/// The first of some keys, a positive whole number.
+fn whole_of(gguf: &Gguf, keys: &[&str]) -> Result<u64> {
+    let found = required(gguf, keys)?.as_u64().filter(|number| *number > 0);
     found.ok_or_else(|| {
-        gguf.wrong(format!("has metadata `{}.{key}` that are no positive number", gguf.architecture.name))
+        let name = gguf.architecture.name;
+        gguf.wrong(format!("has metadata `{name}.{}` that are no positive number", keys[0]))
     })
 }
 
@@ -133,11 +187,22 @@ pub(crate) fn heads(gguf: &Gguf) -> Result<u64> {
 }
 
 pub(crate) fn kv_heads(gguf: &Gguf) -> Result<u64> {
-    if gguf.value("attention.head_count_kv").is_some() {
-        whole(gguf, "attention.head_count_kv")
-    } else {
-        heads(gguf)
+    match (gguf.value("attention.head_count_kv"), most_key_heads(gguf)) {
+        (_, Some(most)) => Ok(most),
+        (Some(_), None) => whole(gguf, "attention.head_count_kv"),
+        (None, None) => heads(gguf),
     }
+}
+
+/// The key heads of layers that have any, where files have a number for each layer.
+fn most_key_heads(gguf: &Gguf) -> Option<u64> {
+    let numbers = numbers(gguf, "attention.head_count_kv")?;
+    Some(numbers.into_iter().fold(0.0, f64::max) as u64).filter(|most| *most > 0)
+}
+
+/// The heads of keys of a gated delta rule, and their width.
+pub(crate) fn delta_rule_keys(gguf: &Gguf) -> Result<[usize; 2]> {
+    Ok([whole(gguf, "ssm.group_count")? as usize, whole(gguf, "ssm.state_size")? as usize])
 }
 
 fn head_dim(gguf: &Gguf) -> Result<u64> {
@@ -157,7 +222,8 @@ fn rope(gguf: &Gguf) -> Result<Option<Json>> {
     rope.insert("rope_theta".to_owned(), theta);
     // All of a head where the file does not say, whatever the architecture's `config.json` has as a standard.
     let mut share = 1.0;
-    if let Some(turned) = gguf.value("rope.dimension_count").and_then(Value::whole) {
+    let turned = gguf.value("rope.dimension_count").and_then(Value::whole);
+    if let Some(turned) = turned.filter(|_| gguf.architecture.rope != Rope::Part) {
         let width = head_dim(gguf)?;
         if turned > width || turned == 0 {
             return Err(gguf.wrong(format!("turns {turned} of the {width} dimensions of a head")));

@@ -49,19 +49,21 @@ impl Gguf {
             return Err(Error::weights(&first.path, problem, help));
         }
         let wrong = |problem: String| {
-            let known: Vec<_> = architectures::all().collect();
-            Error::weights(
-                &first.path,
-                problem,
-                format!("files of these architectures are read: {}", known.join(", ")),
-            )
+            let known = architectures::all().join(", ");
+            Error::weights(&first.path, problem, format!("files of these architectures are read: {known}"))
         };
         let Some(named) = first.metadata.get("general.architecture").and_then(Value::text) else {
             return Err(wrong("has no `general.architecture`".to_owned()));
         };
-        let architecture = architectures::of(named);
-        let architecture = architecture.ok_or_else(|| wrong(format!("is of the architecture `{named}`")))?;
-        Ok(Self { architecture, files })
+        let rows: Vec<_> = architectures::of(named).collect();
+        let architecture = rows.first().ok_or_else(|| wrong(format!("is of the architecture `{named}`")))?;
+        let mut gguf = Self { architecture, files };
+        for other in rows {
+            if config::model(&gguf, &[]).is_none() {
+                gguf.architecture = other;
+            }
+        }
+        Ok(gguf)
     }
 
     /// The file with the metadata.

@@ -8,6 +8,7 @@ use super::*;
 use crate::hub::Checkpoint;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::text::{EncodeOptions, Text, Tokenizer};
+use crate::weights::Weights;
 
 fn goldens() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/goldens/gguf")
@@ -100,4 +101,62 @@ fn models_that_share_an_architecture_are_chosen_by_who_asks() {
     assert_eq!(gguf.config(&["mixtral"]).unwrap()["model_type"], "llama");
     let mixture = open(&goldens().join("mixtral/q4_0")).unwrap();
     assert_eq!(mixture.gguf().unwrap().config(&["llama"]).unwrap()["model_type"], "mixtral");
+}
+
+/// What is said of the weights of a golden in whose bytes something was changed.
+fn refused(golden: &str, change: impl FnOnce(&mut [u8])) -> String {
+    let mut bytes = std::fs::read(goldens().join(golden).join("model.gguf")).unwrap();
+    change(&mut bytes);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("model.gguf"), bytes).unwrap();
+    Weights::open(&open(folder.path()).unwrap()).unwrap_err().to_string()
+}
+
+/// Where the bytes behind a text begin.
+fn behind(bytes: &[u8], text: &str) -> usize {
+    bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap() + text.len()
+}
+
+#[test]
+fn parts_of_a_split_tensor_belong_together() {
+    let up = "blk.0.ffn_up_exps.weight";
+    let missing = refused("gpt_oss/mxfp4", |bytes| {
+        let end = behind(bytes, up);
+        bytes[end - up.len()..end].copy_from_slice(b"blk.0.ffn_no_exps.weight");
+    });
+    assert!(missing.contains("has tensor `blk.0.ffn_gate_exps.weight` but not `blk.0.ffn_up_exps.weight`"));
+    // [columns, rows, experts] behind the number of axes.
+    let other = refused("gpt_oss/mxfp4", |bytes| {
+        let rows = behind(bytes, up) + 4 + 8;
+        bytes[rows..rows + 16].rotate_left(8);
+    });
+    assert!(
+        other.contains("`blk.0.ffn_gate_exps.weight` [3, 64, 32] and `blk.0.ffn_up_exps.weight` [64, 3, 32], which do not"),
+        "{other}"
+    );
+    let heads = refused("falcon/two-norms", |bytes| {
+        let value = behind(bytes, "falcon.attention.head_count_kv") + 4;
+        bytes[value] = 3;
+    });
+    assert!(
+        heads.contains("tensor `blk.0.attn_qkv.weight` has 64 rows, which its heads do not divide"),
+        "{heads}"
+    );
+}
+
+#[test]
+fn an_architecture_is_of_the_first_models_that_fit() {
+    for (golden, model) in [
+        ("deepseek_v2/lite", "deepseek_v2"),
+        ("deepseek_v3/q8_0", "deepseek_v3"),
+        ("granitemoe/f16", "granitemoe"),
+        ("granitemoeshared/q4_1", "granitemoeshared"),
+    ] {
+        let config = open(&goldens().join(golden)).unwrap().json("config.json").unwrap().unwrap();
+        assert_eq!(config["model_type"], model, "{golden}");
+    }
+    let config = open(&goldens().join("deepseek_v3/q8_0")).unwrap().json("config.json").unwrap().unwrap();
+    assert_eq!(config["qk_nope_head_dim"], 32);
+    assert_eq!(config["mlp_layer_types"], serde_json::json!(["dense", "sparse", "sparse"]));
+    assert_eq!(config["rope_parameters"].get("partial_rotary_factor"), Some(&serde_json::json!(1.0)));
 }

@@ -316,13 +316,20 @@ impl Weights {
 
     /// A weight that a file holds as some rows of a tensor.
     fn part(&self, weight: &Weight, names: &Names) -> Option<std::result::Result<WeightData, Problem>> {
-        let Self::Files(files) = self else { return None };
         let (name, (part, count)) = names::fused(&weight.name, names).into_iter().find_map(|fused| {
-            let stored = files.get(&fused.name).map(|_| files.shape(&fused.name))?;
-            fused.run(stored, &weight.shape).map(|run| (fused.name, run))
+            let run = fused.run(self.shape(&fused.name)?, &weight.shape)?;
+            Some((fused.name, run))
         })?;
+        let located = match self {
+            Self::Files(files) => files.locate_part(&name, part, count),
+            Self::Gguf(tensors) => {
+                let of = |whole: WeightData| WeightData { bytes: whole.bytes.part(part, count), ..whole };
+                tensors.locate(&name).map(of)
+            }
+            Self::Rule(_) => return None,
+        };
         let narrowed = |rows: WeightData| WeightData { shape: weight.shape.clone(), ..rows };
-        Some(files.locate_part(&name, part, count).map(narrowed).map_err(Problem::Dtype))
+        Some(located.map(narrowed).map_err(Problem::Dtype))
     }
 
     fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<WeightData, Problem> {

@@ -20,7 +20,7 @@ import transformers
 from weft_reference import weights
 from weft_reference.cases import Inputs, loaded, rewrite, ruled_model, run, versions
 from weft_reference.files import Files, to_json, to_safetensors
-from weft_reference.gguf_converters import CONVERTERS, RENAMED, SINGLE, Array, Change, Converter
+from weft_reference.gguf_converters import CONVERTERS, RENAMED, SINGLE, Array, Change, Converter, Split
 
 # The places of each block's scales, half precision, for types that are drawn; MXFP4's is an exponent.
 HALVES = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_NL": (0,), "IQ4_XS": (0,)}
@@ -123,10 +123,10 @@ def convert(
         add(writer, key, value)
     architecture = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}[converter.name]
     names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
-    parts = [Part(group, name, converter) for group in grouped(tensors) if (name := stored_name(group[0], converter, names))]
+    parts = [part for group in grouped(tensors) for part in parts_of(group, converter, names, config)]
     for part in parts:
         shape = part.shape(tensors, config)
-        single = len(shape) == 1 or any(piece in part.name for piece in SINGLE)
+        single = len(shape) == 1 or part.name.endswith(".bias") or any(piece in part.name for piece in SINGLE)
         number = part.type = gguf.GGMLQuantizationType["F32" if single else kind(part.name, shape)]
         elements, size = gguf.GGML_QUANT_SIZES[number]
         length = int(np.prod(shape)) // elements * size
@@ -165,12 +165,48 @@ class Part:
             tensors[member] = torch.from_numpy(one).to(tensors[member].dtype)
 
 
+class SplitPart:
+    """A tensor of a file that is a part of one of the checkpoint's, of which `taken` are the parts that were written."""
+
+    def __init__(self, member: str, name: str, split: Split, index: int, taken: list[Array]) -> None:
+        self.member, self.name, self.split, self.index, self.taken = member, name, split, index, taken
+        self.type: Any = None
+
+    def shape(self, tensors: Mapping[str, torch.Tensor], config: Any) -> tuple[int, ...]:
+        return self.value(tensors, config).shape
+
+    def value(self, tensors: Mapping[str, torch.Tensor], config: Any) -> Array:
+        return np.ascontiguousarray(self.split.there(tensors[self.member].float().numpy(), config)[self.index])
+
+    def take(self, value: Array, tensors: dict[str, torch.Tensor], config: Any) -> None:
+        """Puts what the file's tensors stand for into the checkpoint's, with the last of them."""
+        self.taken.append(value)
+        if len(self.taken) == len(self.split.names):
+            whole = np.ascontiguousarray(self.split.back(self.taken, config))
+            tensors[self.member] = torch.from_numpy(whole).to(tensors[self.member].dtype)
+
+
+def parts_of(members: list[str], converter: Converter, names: Any, config: Any) -> list[Part | SplitPart]:
+    """What becomes of a checkpoint's tensor, or of those of all experts of a layer."""
+    splits = converter.splits(config).items()
+    split = next((split for pattern, split in splits if re.search(pattern, members[0])), None)
+    if split is None:
+        name = stored_name(members[0], converter, names)
+        return [Part(members, name, converter)] if name else []
+    layer = re.search(r"\.(\d+)\.", members[0])
+    taken: list[Array] = []
+    number = layer[1] if layer else ""
+    return [SplitPart(members[0], name.format(number), split, index, taken) for index, name in enumerate(split.names)]
+
+
 def stored_name(first: str, converter: Converter, names: Any) -> str | None:
     """The file's name of a checkpoint's tensor, or of all experts' of which this is the first's; none where it has none."""
     renamed = next((first.replace(*pair) for pair in RENAMED.items() if first.endswith(pair[0])), first)
     stem, ending = re.fullmatch(r"(.*?)(\.weight|\.bias)?", renamed).groups()  # type: ignore[union-attr]
     stem = re.sub(r"experts\.\d+\.", "experts.", stem)
     stem = stem.removeprefix(converter.prefix)
+    for piece, called in converter.renamed.items():
+        stem = stem.replace(piece, called)
     if stem in converter.dropped:
         return None
     found = names.get_name(stem)

@@ -1,8 +1,9 @@
 //! Decoders and encoders.
 
 use super::names::{
-    BEFORE_NORMS, BERT, BLOOM, DECODER, FUSED_MLP, GATED_MLP, GLM4_NORMS, GPT_NEOX, GPT2, HUNYUAN_NORMS,
-    MIXTRAL, MPT, PHI, POST_ATTENTION_NORM, POST_NORMS, PRE_NORMS, STARCODER2, UNGATED_MLP,
+    BEFORE_NORMS, BERT, BLOOM, DECODER, FALCON, FALCON_NORM, FALCON_NORMS, FUSED_MLP, GATED_MLP, GLM4_NORMS,
+    GPT_NEOX, GPT2, HUNYUAN_NORMS, MIXTRAL, MPT, NOMIC, PHI, POST_ATTENTION_NORM, POST_NORMS, PRE_NORMS,
+    STARCODER2, UNGATED_MLP,
 };
 use super::{Architecture, Change, Model, Names, Rope, Source, When};
 use Source::{Fixed, Has, HeadDim, Key, Lacks, Maybe, QueryScalar, Rows};
@@ -25,6 +26,12 @@ pub(super) const KV_HEADS: &Fields =
     &[("num_key_value_heads", Key(&["attention.head_count_kv", "attention.head_count"]))];
 pub(super) const HEADS: &Fields = &[("head_dim", HeadDim)];
 pub(super) const RMS: &Fields = &[("rms_norm_eps", Key(&["attention.layer_norm_rms_epsilon"]))];
+pub(super) const GRANITE: &Fields = &[
+    ("embedding_multiplier", Key(&["embedding_scale"])),
+    ("residual_multiplier", Key(&["residual_scale"])),
+    ("attention_multiplier", Key(&["attention.scale"])),
+    ("logits_scaling", Key(&["logit_scale"])),
+];
 const LAYER_NORM: &Fields = &[("layer_norm_eps", Key(&["attention.layer_norm_epsilon"]))];
 const BIASES: &Fields =
     &[("attention_bias", Has("blk.0.attn_q.bias")), ("mlp_bias", Has("blk.0.ffn_down.bias"))];
@@ -35,6 +42,15 @@ pub(super) const ROTARY: &Changes = &[
     ("attn_q.bias", Change::RotaryQueries),
     ("attn_k.weight", Change::RotaryKeys),
     ("attn_k.bias", Change::RotaryKeys),
+];
+/// Those of Falcon, of which attention and MLP are beside each other: as llama.cpp has it for every file.
+const FALCON_FIELDS: &Fields = &[
+    ("num_kv_heads", Key(&["attention.head_count_kv", "attention.head_count"])),
+    ("layer_norm_epsilon", Key(&["attention.layer_norm_epsilon"])),
+    ("new_decoder_architecture", Fixed("true")),
+    ("parallel_attn", Fixed("true")),
+    ("bias", Has("blk.0.attn_qkv.bias")),
+    ("alibi", Fixed("false")),
 ];
 const NORMS_PLUS_ONE: &Changes = &[("norm.weight", Change::PlusOne)];
 const SPLIT_QKV: &Changes = &[("attn_qkv.weight", Change::SplitHeads), ("attn_qkv.bias", Change::SplitHeads)];
@@ -50,7 +66,7 @@ pub(super) const fn plain(
     fields: &'static [&'static Fields],
     tensors: &'static [&'static Names],
 ) -> Architecture {
-    Architecture { name, models, fields, rope: Rope::Heads, tensors, changes: &[] }
+    Architecture { name, models, fields, rope: Rope::Heads, tensors, changes: &[], splits: &[] }
 }
 
 pub const ALL: &[Architecture] = &[
@@ -241,6 +257,28 @@ pub const ALL: &[Architecture] = &[
             &[MPT],
         )
     },
+    Architecture {
+        changes: SPLIT_QKV,
+        ..plain(
+            "falcon",
+            &[Model {
+                model_type: "falcon",
+                class: "FalconForCausalLM",
+                when: When::HasTensor("blk.0.attn_norm_2.weight"),
+            }],
+            &[SIZES, INTERMEDIATE, FALCON_FIELDS, &[("num_ln_in_parallel_attn", Fixed("2"))]],
+            &[FALCON, FALCON_NORMS],
+        )
+    },
+    Architecture {
+        changes: SPLIT_QKV,
+        ..plain(
+            "falcon",
+            &[one("falcon", "FalconForCausalLM")],
+            &[SIZES, INTERMEDIATE, FALCON_FIELDS, &[("num_ln_in_parallel_attn", Fixed("1"))]],
+            &[FALCON, FALCON_NORM],
+        )
+    },
     plain(
         "stablelm",
         &[one("stablelm", "StableLmForCausalLM")],
@@ -299,19 +337,7 @@ pub const ALL: &[Architecture] = &[
         ..plain(
             "granite",
             &[one("granite", "GraniteForCausalLM")],
-            &[
-                SIZES,
-                INTERMEDIATE,
-                KV_HEADS,
-                RMS,
-                BIASES,
-                &[
-                    ("embedding_multiplier", Key(&["embedding_scale"])),
-                    ("residual_multiplier", Key(&["residual_scale"])),
-                    ("attention_multiplier", Key(&["attention.scale"])),
-                    ("logits_scaling", Key(&["logit_scale"])),
-                ],
-            ],
+            &[SIZES, INTERMEDIATE, KV_HEADS, RMS, BIASES, GRANITE],
             &[DECODER, PRE_NORMS, GATED_MLP],
         )
     },
@@ -420,6 +446,32 @@ pub const ALL: &[Architecture] = &[
             &[one("bert", "BertModel")],
             &[SIZES, INTERMEDIATE, LAYER_NORM, &[("type_vocab_size", Rows("token_types.weight"))]],
             &[BERT],
+        )
+    },
+    plain(
+        "nomic-bert",
+        &[one("nomic_bert", "NomicBertModel")],
+        &[SIZES, INTERMEDIATE, LAYER_NORM, &[("type_vocab_size", Rows("token_types.weight"))]],
+        &[NOMIC],
+    ),
+    Architecture {
+        changes: ROTARY,
+        ..plain(
+            "mistral3",
+            &[one("ministral3", "Ministral3ForCausalLM")],
+            &[
+                SIZES,
+                INTERMEDIATE,
+                KV_HEADS,
+                HEADS,
+                RMS,
+                &[
+                    ("rope_parameters.mscale_all_dim", Maybe(&["rope.scaling.yarn_log_multiplier"])),
+                    ("rope_parameters.mscale", Maybe(&["rope.scaling.yarn_log_multiplier"])),
+                    ("rope_parameters.llama_4_scaling_beta", Maybe(&["attention.temperature_scale"])),
+                ],
+            ],
+            &[DECODER, PRE_NORMS, GATED_MLP],
         )
     },
 ];

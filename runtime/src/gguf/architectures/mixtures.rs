@@ -1,14 +1,15 @@
 //! Mixtures of experts.
 
-use super::decoders::{Fields, HEADS, INTERMEDIATE, KV_HEADS, RMS, SIZES, one, plain};
+use super::decoders::{Fields, GRANITE, HEADS, INTERMEDIATE, KV_HEADS, RMS, ROTARY, SIZES, one, plain};
 use super::names::{
-    DECODER, ERNIE_BIAS, EXPERTS, GATED_MLP, HUNYUAN_GATE, HUNYUAN_NORMS, MIXTRAL, POST_ATTENTION_NORM,
-    PRE_NORMS, ROUTER_BIAS, SHARED_EXPERT, SHARED_EXPERTS, SHARED_MLP,
+    DECODER, ERNIE_BIAS, EXPERTS, GATED_MLP, GPT_OSS, GRANITE_MOE, HUNYUAN_GATE, HUNYUAN_NORMS, LATENT,
+    MIXTRAL, POST_ATTENTION_NORM, PRE_NORMS, ROUTER_BIAS, SHARED_EXPERT, SHARED_EXPERTS, SHARED_MLP,
 };
-use super::{Architecture, Change, Source};
-use Source::{Fixed, Has, Key, Maybe};
+use super::splits::{GPT_OSS_EXPERTS, GRANITE_EXPERTS, LATENT_KEYS};
+use super::{Architecture, Change, Model, Rope, Source, When};
+use Source::{Difference, Fixed, Has, Key, Maybe, Or, OrNull, Times};
 
-const EXPERT_COUNTS: &Fields = &[
+pub(super) const EXPERT_COUNTS: &Fields = &[
     ("num_experts", Key(&["expert_count"])),
     ("num_experts_per_tok", Key(&["expert_used_count"])),
     ("moe_intermediate_size", Key(&["expert_feed_forward_length"])),
@@ -27,7 +28,131 @@ const ROUTED: &Fields = &[
     ("topk_group", Fixed("1")),
 ];
 
+/// Those of multi-head latent attention. Files of newer converters have what one shared key head would take under the keys of
+/// all others, and the widths of heads under keys of their own.
+const LATENT_SIZES: &Fields = &[
+    ("num_key_value_heads", Key(&["attention.head_count"])),
+    ("q_lora_rank", OrNull(&["attention.q_lora_rank"])),
+    ("kv_lora_rank", Key(&["attention.kv_lora_rank"])),
+    ("qk_rope_head_dim", Key(&["rope.dimension_count"])),
+    (
+        "qk_nope_head_dim",
+        Difference(&["attention.key_length_mla", "attention.key_length"], "rope.dimension_count"),
+    ),
+    ("v_head_dim", Key(&["attention.value_length_mla", "attention.value_length"])),
+    ("attention_bias", Has("blk.0.attn_kv_a_mqa.bias")),
+    // A tenth of it is stored; files have no other for sines and cosines.
+    ("rope_parameters.mscale_all_dim", Times("rope.scaling.yarn_log_multiplier", 10.0)),
+    ("rope_parameters.mscale", Times("rope.scaling.yarn_log_multiplier", 10.0)),
+];
+
+/// DeepSeek's experts, in groups where the file has some.
+const DEEPSEEK: &Fields = &[
+    ("n_routed_experts", Key(&["expert_count"])),
+    ("num_experts_per_tok", Key(&["expert_used_count"])),
+    ("moe_intermediate_size", Key(&["expert_feed_forward_length"])),
+    ("n_shared_experts", Key(&["expert_shared_count"])),
+    ("first_k_dense_replace", Key(&["leading_dense_block_count"])),
+    ("mlp_layer_types", Source::LeadingDense),
+    ("routed_scaling_factor", Or("expert_weights_scale", "1.0")),
+    ("norm_topk_prob", Or("expert_weights_norm", "false")),
+    ("n_group", Or("expert_group_count", "1")),
+    ("topk_group", Or("expert_group_used_count", "1")),
+];
+
 pub const ALL: &[Architecture] = &[
+    Architecture {
+        splits: GPT_OSS_EXPERTS,
+        ..plain(
+            "gpt-oss",
+            &[one("gpt_oss", "GptOssForCausalLM")],
+            &[
+                SIZES,
+                INTERMEDIATE,
+                KV_HEADS,
+                HEADS,
+                RMS,
+                &[
+                    ("num_local_experts", Key(&["expert_count"])),
+                    ("num_experts_per_tok", Key(&["expert_used_count"])),
+                    ("sliding_window", Key(&["attention.sliding_window"])),
+                    ("attention_bias", Has("blk.0.attn_q.bias")),
+                    // Not stored, and so in every published checkpoint.
+                    ("rope_parameters.truncate", Fixed("false")),
+                ],
+            ],
+            &[DECODER, POST_ATTENTION_NORM, GPT_OSS],
+        )
+    },
+    Architecture {
+        changes: ROTARY,
+        splits: GRANITE_EXPERTS,
+        ..plain(
+            "granitemoe",
+            &[
+                Model {
+                    model_type: "granitemoeshared",
+                    class: "GraniteMoeSharedForCausalLM",
+                    when: When::Has("expert_shared_feed_forward_length"),
+                },
+                one("granitemoe", "GraniteMoeForCausalLM"),
+            ],
+            &[
+                SIZES,
+                INTERMEDIATE,
+                KV_HEADS,
+                RMS,
+                GRANITE,
+                &[
+                    ("num_local_experts", Key(&["expert_count"])),
+                    ("num_experts_per_tok", Key(&["expert_used_count"])),
+                    ("shared_intermediate_size", Maybe(&["expert_shared_feed_forward_length"])),
+                    ("attention_bias", Has("blk.0.attn_q.bias")),
+                ],
+            ],
+            &[DECODER, PRE_NORMS, GRANITE_MOE],
+        )
+    },
+    // DeepSeek-V3's experts are gated by sigmoids.
+    Architecture {
+        rope: Rope::Part,
+        splits: LATENT_KEYS,
+        ..plain(
+            "deepseek2",
+            &[
+                Model {
+                    model_type: "deepseek_v3",
+                    class: "DeepseekV3ForCausalLM",
+                    when: When::Is("expert_gating_func", 2),
+                },
+                Model {
+                    model_type: "glm4_moe_lite",
+                    class: "Glm4MoeLiteForCausalLM",
+                    when: When::Is("expert_gating_func", 2),
+                },
+            ],
+            &[SIZES, INTERMEDIATE, RMS, LATENT_SIZES, DEEPSEEK],
+            &[DECODER, PRE_NORMS, GATED_MLP, EXPERTS, SHARED_EXPERTS, ROUTER_BIAS, LATENT],
+        )
+    },
+    Architecture {
+        rope: Rope::Part,
+        splits: LATENT_KEYS,
+        ..plain(
+            "deepseek2",
+            &[one("deepseek_v2", "DeepseekV2ForCausalLM")],
+            &[
+                SIZES,
+                INTERMEDIATE,
+                RMS,
+                LATENT_SIZES,
+                DEEPSEEK,
+                // Of one group, it is `greedy`.
+                &[("topk_method", Fixed("\"group_limited_greedy\""))],
+            ],
+            &[DECODER, PRE_NORMS, GATED_MLP, EXPERTS, SHARED_EXPERTS, LATENT],
+        )
+    },
     Architecture {
         changes: &[("ffn_gate_inp_shexp.weight", Change::Flattened)],
         ..plain(

@@ -245,3 +245,90 @@ pub const LFM2: &Names = &[
     ("blk.{}.ffn_up", "model.layers.{}.feed_forward.w3"),
     ("blk.{}.ffn_down", "model.layers.{}.feed_forward.w2"),
 ];
+
+/// Of gpt-oss, over a decoder's.
+pub const GPT_OSS: &Names = &[
+    ("blk.{}.attn_sinks.weight", "model.layers.{}.self_attn.sinks"),
+    ("blk.{}.ffn_gate_inp", "model.layers.{}.mlp.router"),
+    ("blk.{}.ffn_down_exps.bias", "model.layers.{}.mlp.experts.down_proj_bias"),
+];
+
+/// Of Granite's router, and what all tokens share.
+pub const GRANITE_MOE: &Names = &[
+    ("blk.{}.ffn_gate_inp", "model.layers.{}.block_sparse_moe.router.layer"),
+    ("blk.{}.ffn_down_shexp", "model.layers.{}.shared_mlp.output_linear"),
+];
+
+/// Of multi-head latent attention, over a decoder's.
+pub const LATENT: &Names = &[
+    ("blk.{}.attn_q_a", "model.layers.{}.self_attn.q_a_proj"),
+    ("blk.{}.attn_q_a_norm", "model.layers.{}.self_attn.q_a_layernorm"),
+    ("blk.{}.attn_q_b", "model.layers.{}.self_attn.q_b_proj"),
+    ("blk.{}.attn_kv_a_mqa", "model.layers.{}.self_attn.kv_a_proj_with_mqa"),
+    ("blk.{}.attn_kv_a_norm", "model.layers.{}.self_attn.kv_a_layernorm"),
+    ("blk.{}.attn_kv_b", "model.layers.{}.self_attn.kv_b_proj"),
+];
+
+/// Of Falcon.
+pub const FALCON: &Names = &[
+    ("token_embd", "transformer.word_embeddings"),
+    ("output_norm", "transformer.ln_f"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_qkv", "transformer.h.{}.self_attention.query_key_value"),
+    ("blk.{}.attn_output", "transformer.h.{}.self_attention.dense"),
+    ("blk.{}.ffn_up", "transformer.h.{}.mlp.dense_h_to_4h"),
+    ("blk.{}.ffn_down", "transformer.h.{}.mlp.dense_4h_to_h"),
+];
+
+/// Of the one norm before Falcon's attention and MLP.
+pub const FALCON_NORM: &Names = &[("blk.{}.attn_norm", "transformer.h.{}.input_layernorm")];
+
+/// Of the two norms of Falcon 40B.
+pub const FALCON_NORMS: &Names =
+    &[("blk.{}.attn_norm", "transformer.h.{}.ln_mlp"), ("blk.{}.attn_norm_2", "transformer.h.{}.ln_attn")];
+
+/// Of LFM2's experts.
+pub const LFM2_EXPERTS: &Names = &[
+    ("blk.{}.ffn_gate_inp", "model.layers.{}.feed_forward.gate"),
+    ("blk.{}.exp_probs_b.bias", "model.layers.{}.feed_forward.expert_bias"),
+    ("blk.{}.ffn_gate_exps", "model.layers.{}.feed_forward.experts.{}.w1"),
+    ("blk.{}.ffn_up_exps", "model.layers.{}.feed_forward.experts.{}.w3"),
+    ("blk.{}.ffn_down_exps", "model.layers.{}.feed_forward.experts.{}.w2"),
+];
+
+/// Of Mamba 2 within a decoder, and of the MLP of Granite's that have no experts.
+pub const GRANITE_HYBRID: &Names = &[
+    ("blk.{}.ssm_in", "model.layers.{}.mamba.in_proj"),
+    ("blk.{}.ssm_conv1d", "model.layers.{}.mamba.conv1d"),
+    ("blk.{}.ssm_dt.bias", "model.layers.{}.mamba.dt_bias"),
+    ("blk.{}.ssm_a", "model.layers.{}.mamba.A_log"),
+    ("blk.{}.ssm_d", "model.layers.{}.mamba.D"),
+    ("blk.{}.ssm_norm", "model.layers.{}.mamba.norm"),
+    ("blk.{}.ssm_out", "model.layers.{}.mamba.out_proj"),
+    ("blk.{}.ffn_down", "model.layers.{}.shared_mlp.output_linear"),
+];
+
+/// Of a gated delta rule (Qwen3-Next); `ssm_in` in files of older converters.
+pub const DELTA_RULE: &Names = &[
+    ("blk.{}.ssm_in", "model.layers.{}.linear_attn.in_proj_qkvz"),
+    ("blk.{}.ssm_ba", "model.layers.{}.linear_attn.in_proj_ba"),
+    ("blk.{}.ssm_conv1d", "model.layers.{}.linear_attn.conv1d"),
+    ("blk.{}.ssm_dt.bias", "model.layers.{}.linear_attn.dt_bias"),
+    ("blk.{}.ssm_a", "model.layers.{}.linear_attn.A_log"),
+    ("blk.{}.ssm_norm", "model.layers.{}.linear_attn.norm"),
+    ("blk.{}.ssm_out", "model.layers.{}.linear_attn.out_proj"),
+];
+
+/// Of NomicBERT, whose queries, keys and values are one tensor as published.
+pub const NOMIC: &Names = &[
+    ("token_embd", "embeddings.word_embeddings"),
+    ("token_types", "embeddings.token_type_embeddings"),
+    ("token_embd_norm", "embeddings.LayerNorm"),
+    ("blk.{}.attn_qkv", "layers.{}.attn.Wqkv"),
+    ("blk.{}.attn_output", "layers.{}.self_attn.o_proj"),
+    ("blk.{}.attn_output_norm", "layers.{}.post_attention_layernorm"),
+    ("blk.{}.ffn_up", "layers.{}.mlp.up_proj"),
+    ("blk.{}.ffn_gate", "layers.{}.mlp.gate_proj"),
+    ("blk.{}.ffn_down", "layers.{}.mlp.down_proj"),
+    ("blk.{}.layer_output_norm", "layers.{}.post_mlp_layernorm"),
+];

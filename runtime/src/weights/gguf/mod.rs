@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
+mod names;
 mod rows;
+mod splits;
 
-use rows::{RowOrder, reorder, unpack};
+use names::Names;
+use rows::{RowOrder, Rows, turned, unpack};
+use splits::{Found, Joined};
 
 use super::{BlockQuantized, Bytes, WeightData};
 use crate::gguf::architectures::Change;
 use crate::gguf::file::{File, Tensor};
-use crate::gguf::types::Form;
+use crate::gguf::types::{Form, Kind};
 use crate::gguf::{Gguf, config};
 use crate::{Dtype, Result};
 
@@ -50,13 +54,11 @@ struct Entry {
     undo: Option<Undo>,
 }
 
-/// More experts than any model has.
-const MOST_EXPERTS: usize = 1 << 12;
-
 /// How a change of the converter is undone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Undo {
     Order(RowOrder),
+    Join(Arc<Joined>),
     MinusOne,
     Transpose,
     /// The logarithm of what is negative.
@@ -68,6 +70,7 @@ impl Tensors {
         let names = Names::of(gguf);
         let mut entries = HashMap::new();
         let mut seen = HashSet::new();
+        let mut split = Found::default();
         for (file, content) in gguf.files.iter().enumerate() {
             for (index, tensor) in content.tensors.iter().enumerate() {
                 if !seen.insert(&tensor.name) {
@@ -76,11 +79,17 @@ impl Tensors {
                 if NOT_WEIGHTS.contains(&tensor.name.as_str()) {
                     continue;
                 }
-                let (shape, undo) = undone(gguf, tensor)?;
                 let place = Place { file, tensor: index, expert: 0, experts: 1 };
+                if split.take(gguf.architecture.splits, place, tensor) {
+                    continue;
+                }
+                let (shape, undo) = undone(gguf, tensor)?;
                 let entry = Entry { place, shape, undo };
                 names.add(&tensor.name, entry, &mut entries);
             }
+        }
+        for (name, entry) in split.entries(gguf)? {
+            entries.entry(name).or_insert(entry);
         }
         Ok(Self {
             place: gguf.path().to_owned(),
@@ -144,31 +153,17 @@ impl Tensors {
     }
 
     fn read(&self, entry: &Entry) -> Result<(Dtype, Bytes), String> {
-        let (file, tensor) = self.tensor(entry.place);
+        let (_, tensor) = self.tensor(entry.place);
         let bytes = self.bytes(entry.place);
-        match (&tensor.kind.form, entry.undo) {
-            (Form::Refused, _) => {
-                let kind = tensor.kind.name;
-                Err(format!(
-                    "is of type {kind}, which is not read: take a file of another type, such as Q4_K_M"
-                ))
-            }
-            (Form::Plain(dtype), None) => {
-                let offset = tensor.offset + entry.place.expert * bytes.len();
-                let found = match offset % dtype.size() {
-                    0 => Bytes::File {
-                        path: file.path.clone(),
-                        offset: offset as u64,
-                        length: bytes.len() as u64,
-                    },
-                    _ => Bytes::memory(bytes.to_vec()),
-                };
-                Ok((*dtype, found))
-            }
+        match (&tensor.kind.form, &entry.undo) {
+            (_, Some(Undo::Join(joined))) => self.join(entry.place, joined),
+            (Form::Refused, _) => Err(refused(tensor.kind)),
+            (Form::Plain(dtype), None) => Ok((*dtype, self.mapped(entry.place, *dtype))),
             (Form::Plain(dtype), Some(Undo::Order(order))) => {
                 // A vector's rows are its elements.
                 let row = if tensor.shape.len() == 1 { 1 } else { row_length(tensor) };
-                Ok((*dtype, Bytes::memory(reorder(bytes, row * dtype.size(), order))))
+                let rows = Rows { parts: vec![bytes], length: row * dtype.size(), order };
+                Ok((*dtype, Bytes::memory(rows.bytes())))
             }
             (Form::Blocks { .. }, None | Some(Undo::Order(_))) => {
                 Ok((Dtype::F32, Bytes::Quantized(self.unpacked(entry)?)))
@@ -178,10 +173,29 @@ impl Tensors {
                 match undo {
                     Undo::MinusOne => values.iter_mut().for_each(|value| *value -= 1.0),
                     Undo::LogOfNegative => values.iter_mut().for_each(|value| *value = (-*value).ln()),
-                    _ => values = transposed(&values, row_length(tensor)),
+                    _ => {}
                 }
-                Ok((Dtype::F32, Bytes::memory(values.iter().flat_map(|x| x.to_le_bytes()).collect())))
+                let bytes = Dtype::F32.encoded(&values);
+                let columns = row_length(tensor);
+                Ok((
+                    Dtype::F32,
+                    Bytes::memory(match undo {
+                        Undo::Transpose => turned(&bytes, [values.len() / columns, columns], 4),
+                        _ => bytes,
+                    }),
+                ))
             }
+        }
+    }
+
+    /// Numbers where they lie, if they may be read there.
+    fn mapped(&self, place: Place, dtype: Dtype) -> Bytes {
+        let (file, tensor) = self.tensor(place);
+        let bytes = self.bytes(place);
+        let offset = tensor.offset + place.expert * bytes.len();
+        match offset % dtype.size() {
+            0 => Bytes::File { path: file.path.clone(), offset: offset as u64, length: bytes.len() as u64 },
+            _ => Bytes::memory(bytes.to_vec()),
         }
     }
 
@@ -197,23 +211,36 @@ impl Tensors {
     }
 
     fn unpacked(&self, entry: &Entry) -> Result<Arc<BlockQuantized>, String> {
-        let known = self.unpacked.lock().ok().and_then(|known| known.get(&entry.place)?.upgrade());
-        if let Some(known) = known {
-            return Ok(known);
-        }
         let (_, tensor) = self.tensor(entry.place);
         let columns = row_length(tensor);
         let rows = tensor.shape.iter().product::<usize>() / columns / entry.place.experts;
-        let order = match entry.undo {
+        let order = match &entry.undo {
             Some(Undo::Order(_)) if tensor.shape.len() == 1 => {
                 return Err(format!("is a vector of type {}", tensor.kind.name));
             }
-            Some(Undo::Order(order)) => Some(order),
-            _ => None,
+            Some(Undo::Order(order)) => order,
+            _ => &RowOrder::Same,
         };
-        let blocks = Arc::new(unpack(tensor.kind, self.bytes(entry.place), [rows, columns], order)?);
+        let bytes = self.bytes(entry.place);
+        self.shared(entry.place, || {
+            let from = Rows { parts: vec![bytes], length: bytes.len() / rows.max(1), order };
+            unpack(tensor.kind, &from, [rows, columns])
+        })
+    }
+
+    /// What is unpacked of the tensors at a place; what a graph holds of them already, where one does.
+    fn shared(
+        &self,
+        place: Place,
+        unpack: impl FnOnce() -> Result<BlockQuantized, String>,
+    ) -> Result<Arc<BlockQuantized>, String> {
+        let known = self.unpacked.lock().ok().and_then(|known| known.get(&place)?.upgrade());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let blocks = Arc::new(unpack()?);
         if let Ok(mut known) = self.unpacked.lock() {
-            known.insert(entry.place, Arc::downgrade(&blocks));
+            known.insert(place, Arc::downgrade(&blocks));
         }
         Ok(blocks)
     }
@@ -232,10 +259,8 @@ fn row_length(tensor: &Tensor) -> usize {
     tensor.shape.last().copied().unwrap_or(1)
 }
 
-/// Rows of so many values as columns.
-fn transposed(values: &[f32], columns: usize) -> Vec<f32> {
-    let rows = values.len() / columns;
-    (0..columns).flat_map(|column| (0..rows).map(move |row| values[row * columns + column])).collect()
+fn refused(kind: &Kind) -> String {
+    format!("is of type {}, which is not read: take a file of another type, such as Q4_K_M", kind.name)
 }
 
 /// A tensor's shape in the checkpoint, and how it comes to be as there.
@@ -245,10 +270,6 @@ fn undone(gguf: &Gguf, tensor: &Tensor) -> Result<(Vec<usize>, Option<Undo>)> {
     let Some((_, change)) = change else { return Ok((shape, None)) };
     // A vector's rows are its elements.
     let rows = shape[0];
-    let halves = |heads: u64| {
-        let heads = heads as usize;
-        RowOrder { outer: heads, first: 2, second: rows / heads.max(1) / 2, inner: 1 }
-    };
     let order = match change {
         Change::PlusOne => return Ok((shape, Some(Undo::MinusOne))),
         Change::Transposed => {
@@ -270,61 +291,16 @@ fn undone(gguf: &Gguf, tensor: &Tensor) -> Result<(Vec<usize>, Option<Undo>)> {
         Change::Shaped => return Ok((vec![shape.iter().product()], None)),
         Change::NegativeExp => return Ok((shape, Some(Undo::LogOfNegative))),
         Change::NegativeExpColumn => return Ok((vec![shape.iter().product()], Some(Undo::LogOfNegative))),
-        Change::RotaryQueries => halves(config::heads(gguf)?),
-        Change::RotaryKeys => halves(config::kv_heads(gguf)?),
+        Change::RotaryQueries => RowOrder::halves(config::heads(gguf)? as usize, rows),
+        Change::RotaryKeys => RowOrder::halves(config::kv_heads(gguf)? as usize, rows),
         Change::SplitHeads => {
-            let heads = config::heads(gguf)? as usize;
-            RowOrder { outer: 1, first: heads, second: 3, inner: rows / heads.max(1) / 3 }
+            let (heads, groups) = (config::heads(gguf)? as usize, config::kv_heads(gguf)? as usize);
+            RowOrder::grouped(groups, heads / groups.max(1), rows)
         }
     };
-    if order.rows() != Some(rows) {
-        let problem = format!("tensor `{}` has {rows} rows, which its heads do not divide", tensor.name);
-        return Err(gguf.wrong(problem));
-    }
+    let order = order.ok_or_else(|| {
+        let name = &tensor.name;
+        gguf.wrong(format!("tensor `{name}` has {rows} rows, which its heads do not divide"))
+    })?;
     Ok((shape, Some(Undo::Order(order))))
-}
-
-/// The checkpoint's names by the file's.
-struct Names(HashMap<&'static str, &'static str>);
-
-impl Names {
-    fn of(gguf: &Gguf) -> Self {
-        Self(gguf.architecture.tensors.iter().copied().flatten().copied().collect())
-    }
-
-    /// Adds a tensor under its name, or under those of all experts that it holds; under its own where it has no other.
-    fn add(&self, name: &str, entry: Entry, entries: &mut HashMap<String, Entry>) {
-        if let Some(found) = self.named(name) {
-            entries.insert(found, entry);
-            return;
-        }
-        let (stem, ending) = match name.rsplit_once('.') {
-            Some((stem, ending @ ("weight" | "bias"))) => (stem, Some(ending)),
-            _ => (name, None),
-        };
-        let found = self.named(stem);
-        let named = |stem: &str| ending.map_or_else(|| stem.to_owned(), |ending| format!("{stem}.{ending}"));
-        match found {
-            None => _ = entries.insert(name.to_owned(), entry),
-            Some(found) if found.contains("{}") && entry.shape.len() > 1 => {
-                let experts = entry.shape[0].min(MOST_EXPERTS);
-                for expert in 0..experts {
-                    let place = Place { expert, experts: entry.shape[0], ..entry.place };
-                    let entry = Entry { place, shape: entry.shape[1..].to_vec(), ..entry };
-                    entries.insert(named(&found.replace("{}", &expert.to_string())), entry);
-                }
-            }
-            Some(found) => _ = entries.insert(named(&found), entry),
-        }
-    }
-
-    /// What a name stands for, with the number of its layer.
-    fn named(&self, name: &str) -> Option<String> {
-        match name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) {
-            Some((layer, rest)) => {
-                self.0.get(format!("blk.{{}}.{rest}").as_str()).map(|found| found.replacen("{}", layer, 1))
-            }
-            None => self.0.get(name).map(|found| (*found).to_owned()),
-        }
-    }
 }

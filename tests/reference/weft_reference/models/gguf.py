@@ -46,6 +46,11 @@ def every(kind: str) -> Callable[[str, tuple[int, ...]], str]:
     return of
 
 
+def but(kinds: dict[str, str], rest: str) -> Callable[[str, tuple[int, ...]], str]:
+    """Tensors of some names in a type of their own."""
+    return lambda name, shape: every(next((kind for part, kind in kinds.items() if part in name), rest))(name, shape)
+
+
 def in_turn(kinds: tuple[str, ...]) -> Callable[[str, tuple[int, ...]], str]:
     """The matrices of the layers in these types, one after the other."""
     given: dict[str, str] = {}
@@ -150,3 +155,52 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     )
     layers = ["conv", "full_attention", "conv"]
     yield case("lfm2", "q8_0", "Lfm2", every("Q8_0"), num_hidden_layers=3, layer_types=layers, conv_L_cache=3)
+    yield from split()
+
+
+def split() -> Iterator[GgufCase]:
+    """Models whose weights llama.cpp's converter splits or puts into another order."""
+    moe = {"num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    oss = {"head_dim": 16, "sliding_window": 4, "num_local_experts": 3, "num_experts_per_tok": 2}
+    for name, kind in (("mxfp4", "MXFP4"), ("f16", "F16"), ("q4_0", "Q4_0")):
+        yield case("gpt_oss", name, "GptOss", but({"_exps.": kind}, "Q8_0"), **oss)
+    scales = {"embedding_multiplier": 3.0, "residual_multiplier": 0.5, "attention_multiplier": 0.2, "logits_scaling": 2.0}
+    granite = scales | {"num_local_experts": 3, "num_experts_per_tok": 2}
+    yield case("granitemoe", "q4_0", "GraniteMoe", every("Q4_0"), **granite)
+    yield case("granitemoe", "f16", "GraniteMoe", every("F16"), **granite)
+    yield case("granitemoe", "mixed", "GraniteMoe", but({"ffn_gate_exps": "Q8_0"}, "Q4_0"), **granite)
+    yield case("granitemoeshared", "q4_1", "GraniteMoeShared", every("Q4_1"), shared_intermediate_size=32, **granite)
+    latent = {"q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 32, "qk_rope_head_dim": 8, "v_head_dim": 32}
+    latent |= {"num_key_value_heads": 4, "num_hidden_layers": 3, "n_routed_experts": 4, "num_experts_per_tok": 2}
+    latent |= {"moe_intermediate_size": 32, "n_shared_experts": 2, "first_k_dense_replace": 1, "routed_scaling_factor": 1.5}
+    yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}
+    yarn |= {"mscale": 0.7, "mscale_all_dim": 0.7}
+    yield case("deepseek_v2", "q4_0", "DeepseekV2", every("Q4_0"), n_group=1, topk_group=1, **latent)
+    lite = latent | {"q_lora_rank": None, "rope_parameters": yarn}
+    yield case("deepseek_v2", "lite", "DeepseekV2", every("F16"), n_group=1, topk_group=1, **lite)
+    grouped = latent | {"n_group": 2, "topk_group": 1, "norm_topk_prob": True}
+    yield case("deepseek_v3", "q8_0", "DeepseekV3", every("Q8_0"), rope_parameters=yarn, **grouped)
+    flash = {"n_group": 1, "topk_group": 1, "norm_topk_prob": True, "mlp_layer_types": ["dense", "dense", "sparse"]}
+    yield case("glm4_moe_lite", "q4_0", "Glm4MoeLite", every("Q4_0"), **latent | flash)
+    single = ("num_key_value_heads", "intermediate_size")
+    yield case("falcon", "q8_0", "Falcon", every("Q8_0"), without=single, multi_query=True)
+    norms = {"new_decoder_architecture": True, "num_kv_heads": 2}
+    yield case("falcon", "two-norms", "Falcon", every("Q4_0"), without=single, **norms)
+    yield case("falcon", "one-norm", "Falcon", every("Q8_0"), without=single, num_ln_in_parallel_attn=1, **norms)
+    layers = ["conv", "full_attention", "conv"]
+    lfm = {"num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "num_dense_layers": 1, "conv_L_cache": 3}
+    yield case("lfm2_moe", "q4_0", "Lfm2Moe", every("Q4_0"), num_hidden_layers=3, layer_types=layers, **lfm)
+    mamba = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_n_groups": 2, "mamba_d_state": 8, "mamba_chunk_size": 4}
+    mamba |= {"shared_intermediate_size": 32, "layer_types": ["linear_attention", "full_attention"], **granite}
+    yield case("granitemoehybrid", "q4_0", "GraniteMoeHybrid", every("Q4_0"), **mamba)
+    mamba |= {"num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 64}
+    yield case("granitemoehybrid", "dense", "GraniteMoeHybrid", every("Q8_0"), position_embedding_type="rope", **mamba)
+    rule = {"linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 16}
+    rule |= {"layer_types": ["linear_attention", "full_attention"], "head_dim": 16, "shared_expert_intermediate_size": 32, **moe}
+    yield case("qwen3_next", "q4_0", "Qwen3Next", every("Q4_0"), norm_topk_prob=True, **rule)
+    yield case("qwen3_next", "widths", "Qwen3Next", every("Q8_0"), norm_topk_prob=True, **rule | {"linear_key_head_dim": 8})
+    nomic = ("num_key_value_heads",)
+    yield case("nomic_bert", "q8_0", "NomicBert", every("Q8_0"), head="Model", without=nomic)
+    scaled = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 4}
+    scaled |= {"beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}
+    yield case("ministral3", "q8_0", "Ministral3", every("Q8_0"), head_dim=16, rope_parameters=scaled)

@@ -1,0 +1,54 @@
+//! The checkpoint's names of a file's tensors.
+
+use std::collections::HashMap;
+
+use super::{Entry, Place};
+use crate::gguf::Gguf;
+
+/// More experts than any model has.
+const MOST_EXPERTS: usize = 1 << 12;
+
+/// The checkpoint's names by the file's.
+pub(super) struct Names(HashMap<&'static str, &'static str>);
+
+impl Names {
+    pub fn of(gguf: &Gguf) -> Self {
+        Self(gguf.architecture.tensors.iter().copied().flatten().copied().collect())
+    }
+
+    /// Adds a tensor under its name, or under those of all experts that it holds; under its own where it has no other.
+    pub fn add(&self, name: &str, entry: Entry, entries: &mut HashMap<String, Entry>) {
+        if let Some(found) = self.named(name) {
+            entries.insert(found, entry);
+            return;
+        }
+        let (stem, ending) = match name.rsplit_once('.') {
+            Some((stem, ending @ ("weight" | "bias"))) => (stem, Some(ending)),
+            _ => (name, None),
+        };
+        let found = self.named(stem);
+        let named = |stem: &str| ending.map_or_else(|| stem.to_owned(), |ending| format!("{stem}.{ending}"));
+        match found {
+            None => _ = entries.insert(name.to_owned(), entry),
+            Some(found) if found.contains("{}") && entry.shape.len() > 1 => {
+                let experts = entry.shape[0].min(MOST_EXPERTS);
+                for expert in 0..experts {
+                    let place = Place { expert, experts: entry.shape[0], ..entry.place };
+                    let entry = Entry { place, shape: entry.shape[1..].to_vec(), undo: entry.undo.clone() };
+                    entries.insert(named(&found.replace("{}", &expert.to_string())), entry);
+                }
+            }
+            Some(found) => _ = entries.insert(named(&found), entry),
+        }
+    }
+
+    /// What a name stands for, with the number of its layer.
+    fn named(&self, name: &str) -> Option<String> {
+        match name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) {
+            Some((layer, rest)) => {
+                self.0.get(format!("blk.{{}}.{rest}").as_str()).map(|found| found.replacen("{}", layer, 1))
+            }
+            None => self.0.get(name).map(|found| (*found).to_owned()),
+        }
+    }
+}
