@@ -93,6 +93,15 @@ impl Cache {
         self.past() + SEQUENCE
     }
 
+    /// Places of the new tokens, counted with the cached ones and with padding (`cache_position`): int64 `[sequence]`. In graphs that
+    /// continue a cache they are an input, since a backend of fixed shapes has more room than there are tokens.
+    pub fn positions(&self, g: &mut Graph) -> Tensor {
+        match self.kind.is_cached() {
+            true => g.input(Input::i64("cache_position", dims![SEQUENCE]).or(InputDefault::Positions)),
+            false => g.arange(&SEQUENCE),
+        }
+    }
+
     /// Appends a layer's new keys and values `[batch, sequence, kv_heads·size]` to the cache (`Cache.update`): all of them,
     /// cached ones first.
     ///

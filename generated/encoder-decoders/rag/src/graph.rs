@@ -217,8 +217,7 @@ fn generate(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind, each: usize) 
         .below(t.vocab_size(), "generator.vocab_size");
     let mask = Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones);
     let (ids, mask) = (g.input(ids), g.input(mask));
-    let positions = g.arange(&cache.keys());
-    let positions = g.slice_dims(&positions, 0, cache.past(), cache.keys())?;
+    let positions = cache.positions(g);
     let decoder_inputs = generator::DecoderInputs {
         ids: for_each_passage(g, &ids, each)?,
         positions: g.unsqueeze(&positions, 0)?,

@@ -25,14 +25,16 @@ enum PositionKind {
     Alibi,
     AlibiByKey,
     Sinusoidal,
+    Learned,
 }
 
-const ALL: [PositionKind; 5] = [
+const ALL: [PositionKind; 6] = [
     PositionKind::Rotary,
     PositionKind::RelativeBias,
     PositionKind::Alibi,
     PositionKind::AlibiByKey,
     PositionKind::Sinusoidal,
+    PositionKind::Learned,
 ];
 
 /// One layer of attention with one kind of position encoding.
@@ -52,6 +54,11 @@ fn graph(
     if positions == PositionKind::Sinusoidal {
         let positions = nn::positions_from_mask(&mut g, &seen, &cache.past(), 1)?;
         let placed = nn::sinusoidal(&mut g, &positions, WIDTH, 0, 1)?;
+        x = g.add(&x, &placed)?;
+    }
+    if positions == PositionKind::Learned {
+        let positions = cache.positions(&mut g);
+        let placed = g.embedding(&w.scope("positions"), &positions, LENGTH, WIDTH)?;
         x = g.add(&x, &placed)?;
     }
     let mut q = g.linear(&w.scope("query"), &x, WIDTH)?;
@@ -81,7 +88,7 @@ fn mask(
 ) -> Result<Tensor> {
     let mask = nn::causal_mask(g, seen, &cache.past(), window)?;
     match positions {
-        PositionKind::Rotary | PositionKind::Sinusoidal => Ok(mask),
+        PositionKind::Rotary | PositionKind::Sinusoidal | PositionKind::Learned => Ok(mask),
         PositionKind::Alibi => nn::alibi(g, &mask, seen, &nn::alibi_slopes(HEADS)),
         PositionKind::AlibiByKey => nn::alibi_by_key(g, &mask, &nn::alibi_slopes(HEADS)),
         PositionKind::RelativeBias => {

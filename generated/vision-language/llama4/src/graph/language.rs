@@ -7,7 +7,7 @@
 //! Decoder-only transformer with a key/value cache (`LlamaModel`), and the reference's heads on top.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor, Unary};
+use weft::graph::{Dtype, Graph, Input, InputDefault, Scope, Tensor, Unary};
 use weft::nn::{self, Attention, Cache, Rotary};
 use weft::{GraphKind, Result, dims};
 
@@ -108,7 +108,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
             k = nn::norm_per_head(g, &k, kv_heads, |g, k| nn::rms_norm_no_affine(g, k, c.rms_norm_eps))?;
         }
     } else if c.attn_temperature_tuning {
-        let scale = temperature(g, c, &context.cache.past())?;
+        let scale = temperature(g, c, context.cache)?;
         q = g.mul(&q, &scale)?;
     }
     let options = Attention { heads, kv_heads, mask: Some(context.mask), ..Attention::default() };
@@ -116,11 +116,10 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// The factor of queries after so many cached tokens, `attn_scale · ln(1 + ⌊place / floor_scale⌋) + 1` of places that count from 1
+/// The factor of queries, `attn_scale · ln(1 + ⌊place / floor_scale⌋) + 1` of places that count from 1
 /// (`attn_temperature_tuning`; Nakanishi, 2025, arXiv:2501.19399): `[1, sequence, 1]`.
-fn temperature(g: &mut Graph, c: &Config, past: &Dim) -> Result<Tensor> {
-    let places = g.arange(&(past.clone() + SEQUENCE));
-    let places = g.slice_dims(&places, 0, past.clone(), past.clone() + SEQUENCE)?;
+fn temperature(g: &mut Graph, c: &Config, cache: &Cache) -> Result<Tensor> {
+    let places = cache.positions(g);
     let one = g.integer(1);
     let places = g.add(&places, &one)?;
     let places = g.cast(&places, Dtype::F32);
