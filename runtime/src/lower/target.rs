@@ -184,13 +184,14 @@ const METAL: &[Pass] = &[
     Pass::each("rows of each item by a product", select::rows_by_product),
     Pass::each("elements by a product", select::elements_by_product),
     Pass::each("sign by comparison", arithmetic::sign_by_comparison),
-    Pass::each("logarithms of softmax by the sum", arithmetic::log_softmax_by_sum),
+    LOG_SOFTMAX,
     BFLOAT16,
     Pass::each("logarithms of whole numbers by a table", select::logarithm_by_table),
     Pass::each("logarithms by exp", arithmetic::logarithm_by_steps),
     TRANSPOSE_RUNS,
     FLAT_WAVES,
     CUBIC_BY_PRODUCTS,
+    POOL_ON_TWO_AXES,
     ROTARY,
     ATTENTION,
     LINEAR,
@@ -236,10 +237,13 @@ const WEBNN: &[Pass] = &[
     TOP_K,
     GATHER_BY_PRODUCT,
     GRID_SAMPLE,
+    LOG_SOFTMAX,
+    Pass::each("whole quotients by numbers", arithmetic::whole_by_numbers),
     BFLOAT16,
     TRANSPOSE_RUNS,
     FLAT_WAVES,
     CUBIC_BY_PRODUCTS,
+    POOL_ON_TWO_AXES,
     ROTARY,
     ATTENTION,
     LINEAR,
@@ -264,6 +268,8 @@ const JOIN_RESHAPES: Pass = Pass::whole("one Reshape of several", axes::join_res
 const NEAREST_BY_GATHER: Pass = Pass::each("nearest pixels by their indices", resize::nearest_by_gather);
 const GRID_SAMPLE: Pass = Pass::each("bilinear samples by indices", sample::grid_sample_by_gather);
 const CUBIC_BY_PRODUCTS: Pass = Pass::each("bicubic resizing by products", resize::cubic_by_products);
+const LOG_SOFTMAX: Pass = Pass::each("logarithms of softmax by the sum", arithmetic::log_softmax_by_sum);
+const POOL_ON_TWO_AXES: Pass = Pass::each("pools of one axis on two", spatial::pool_on_two_axes);
 const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);
 const ATTENTION: Pass = Pass::each("attention by products and softmax", attention::by_products);
 const LINEAR: Pass = Pass::each("linear layers by MatMul", linear::by_product);

@@ -70,6 +70,20 @@ pub(in crate::lower) fn quotient(g: &mut Graph, a: &Tensor, b: &Tensor) -> Resul
     g.div(&multiple, b)
 }
 
+/// Quotients and remainders of whole numbers, none below 0 and all below 2²⁴, by way of floating-point numbers: WebNN's kernels
+/// have none of 64 bits.
+pub(in crate::lower) fn whole_by_numbers(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Binary(op @ (Binary::Div | Binary::Mod)), [a, b]) = (it.op, it.operands) else {
+        return Ok(None);
+    };
+    if a.dtype().is_float() {
+        return Ok(None);
+    }
+    let [a, b] = [a, b].map(|x| g.cast(x, Dtype::F32));
+    let number = if *op == Binary::Div { quotient(g, &a, &b)? } else { remainder(g, &a, &b)? };
+    Ok(Some(g.cast(&number, it.result.dtype())))
+}
+
 /// Quotients of whole numbers, rounded down, as those of multiples of the divisor, which no rounding changes: a kernel that
 /// takes in the arithmetic behind it rounds to the nearest whole number, and that at its end alone, as OpenVINO's sums do.
 pub(in crate::lower) fn quotients_of_multiples(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {

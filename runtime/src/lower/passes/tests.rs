@@ -208,3 +208,25 @@ fn channels_in_threes_get_zeros() {
         assert_eq!(convolved(channels), [conv("x, w.weight")], "{channels}");
     }
 }
+
+#[test]
+fn pools_of_one_axis_have_a_second_of_one_place() {
+    let mut g = Graph::new();
+    let x = g.input(Input::f32("x", dims![BATCH, 6, 9]));
+    let y = g.avg_pool(&x, &[3], &[2], &[1]).unwrap();
+    assert_eq!(
+        after(Pass::each("pools", spatial::pool_on_two_axes), &mut g, &[&y]),
+        [
+            "f32 Reshape(x) [batch, 6, 9, 1]",
+            "f32 AveragePool(%0) [batch, 6, 5, 1]",
+            "f32 Reshape(%1) [batch, 6, 5]"
+        ]
+    );
+    let mut g = Graph::new();
+    let x = g.input(Input::f32("x", dims![BATCH, 6, 9, 9]));
+    let y = g.max_pool(&x, &[3, 3], &[2, 2], &[1, 1]).unwrap();
+    assert_eq!(
+        after(Pass::each("pools", spatial::pool_on_two_axes), &mut g, &[&y]),
+        ["f32 MaxPool(x) [batch, 6, 5, 5]"]
+    );
+}

@@ -176,3 +176,20 @@ fn whole_quotients_are_those_of_multiples() {
     };
     expect(&[], numbers, &[1], &[3.5]);
 }
+
+#[test]
+fn whole_quotients_and_remainders_are_those_of_numbers() {
+    let by_numbers = |op: Binary| {
+        move |g: &mut Graph| {
+            let a = g.filled(Dtype::I64, dims![5], Constant::I64(vec![0, 6, 7, 20, 99_999]));
+            let b = g.filled(Dtype::I64, dims![5], Constant::I64(vec![7, 7, 7, 3, 10]));
+            let whole = g.binary(op, &a, &b)?;
+            let lines = g.nodes.len();
+            let whole = rewritten(g, &whole, arithmetic::whole_by_numbers)?;
+            assert!(g.nodes.len() > lines && whole.dtype() == Dtype::I64);
+            Ok(whole)
+        }
+    };
+    expect(&[], by_numbers(Binary::Div), &[5], &[0.0, 0.0, 1.0, 6.0, 9999.0]);
+    expect(&[], by_numbers(Binary::Mod), &[5], &[0.0, 6.0, 0.0, 2.0, 9.0]);
+}
