@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use weft::{DynLoader, Hardware, Precision, Result, Task};
+use weft::{DynLoader, Error, Hardware, Precision, Result, Task};
 
 /// Where and how a checkpoint is loaded.
 #[derive(clap::Args, Clone, Debug)]
@@ -14,6 +14,9 @@ pub struct LoadOptions {
     /// What to compute in, or into what weights are quantized; f32 where not given, but f16 on qnn.
     #[arg(long, value_name = "P", value_parser = precision())]
     pub precision: Option<Precision>,
+    /// What a module's weights are in: those whose name holds MODULE, or is of its pattern with `*`. Of floating point, they stay as stored.
+    #[arg(long, value_name = "MODULE=P", value_parser = precision_of)]
+    pub precision_of: Vec<(String, Precision)>,
     /// Keep quantized weights on disk for the next time; `weft cache` tells how much, and removes it.
     #[arg(long)]
     pub cache: bool,
@@ -37,6 +40,9 @@ impl LoadOptions {
         let mut loader = weft_models::loader(checkpoint)?.hardware(self.hardware).cache_quantized(self.cache);
         if let Some(precision) = self.precision {
             loader = loader.precision(precision);
+        }
+        for (module, precision) in &self.precision_of {
+            loader = loader.precision_of(module, *precision);
         }
         if let Some(precision) = self.kv_cache {
             loader = loader.kv_cache(precision);
@@ -73,6 +79,17 @@ pub fn hardware() -> impl TypedValueParser<Value = Hardware> {
 /// The precisions by name.
 pub fn precision() -> impl TypedValueParser<Value = Precision> {
     PossibleValuesParser::new(Precision::ALL.map(Precision::name)).try_map(|name| name.parse::<Precision>())
+}
+
+/// A module and the precision of its weights.
+fn precision_of(text: &str) -> std::result::Result<(String, Precision), String> {
+    match text.split_once('=') {
+        Some((module, precision)) if !module.is_empty() => precision
+            .parse()
+            .map(|precision| (module.to_owned(), precision))
+            .map_err(|error: Error| error.to_string()),
+        _ => Err("vision_tower=int8 names a module and its precision".to_owned()),
+    }
 }
 
 /// The precisions of a cache by name.

@@ -22,6 +22,8 @@ pub struct Arguments {
     pub precision: Option<Precision>,
     /// Whether quantized weights are kept for the next time.
     pub cache: bool,
+    /// What modules' weights are in.
+    pub precision_of: Vec<(String, Precision)>,
     /// What cached keys and values are kept in.
     pub kv_cache: Option<Precision>,
     /// The reference's class to load.
@@ -53,6 +55,7 @@ impl Default for Arguments {
             hardware: Hardware::Auto,
             precision: None,
             cache: false,
+            precision_of: vec![],
             kv_cache: None,
             head: None,
             threads: None,
@@ -67,13 +70,18 @@ impl Default for Arguments {
     }
 }
 
-const OPTIONS: [(&str, &str, &str); 15] = [
+const OPTIONS: [(&str, &str, &str); 16] = [
     ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
     ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
     (
         "--precision",
         "P",
         "f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2",
+    ),
+    (
+        "--precision-of",
+        "MODULE=P",
+        "A module's weights, by a part of its name or a pattern with `*`, in another precision; more than once for more",
     ),
     ("--cache", "", "Keep quantized weights on disk for the next time"),
     (
@@ -155,6 +163,13 @@ impl Arguments {
             "--precision" => {
                 self.precision = Some(Precision::from_str(&value).map_err(shown)?);
             }
+            "--precision-of" => {
+                let (module, precision) = value
+                    .split_once('=')
+                    .filter(|(module, _)| !module.is_empty())
+                    .ok_or_else(|| format!("--precision-of: `{value}` is not MODULE=P"))?;
+                self.precision_of.push((module.to_owned(), precision.parse().map_err(shown)?));
+            }
             "--kv-cache" => {
                 self.kv_cache = Some(Precision::from_str(&value).map_err(shown)?);
             }
@@ -203,7 +218,7 @@ pub(super) fn help(name: &str, tasks: &[Task]) -> String {
          without any, each line of standard input\n\nOptions:\n"
     );
     for (option, value, what) in OPTIONS {
-        text.push_str(&format!("  {:<22}{what}\n", format!("{option} {value}")));
+        text.push_str(&format!("  {:<25}{what}\n", format!("{option} {value}")));
     }
     let names: Vec<_> = tasks.iter().map(|task| task.name()).collect();
     if !names.is_empty() {
@@ -227,6 +242,14 @@ mod tests {
         assert_eq!(arguments.inputs, ["one", "-two"]);
         assert_eq!(arguments.all_parameters(), json!({"top_k": 3, "candidate_labels": ["a", "b"]}));
         assert_eq!(parse("dir").unwrap().all_parameters(), Json::Null);
+        let modules =
+            parse("dir --precision int4 --precision-of vision_tower=f32 --precision-of *.v_proj=int8")
+                .unwrap();
+        let named = |name: &str, precision| (name.to_owned(), precision);
+        assert_eq!(
+            modules.precision_of,
+            [named("vision_tower", Precision::F32), named("*.v_proj", Precision::Int8)]
+        );
         assert!(parse("-h").unwrap().help && parse("dir --json").unwrap().json);
     }
 
@@ -238,6 +261,7 @@ mod tests {
         insta::assert_snapshot!(problem("dir -x"), @"`-x` is no option; an input that begins with `-` goes after `--`");
         insta::assert_snapshot!(problem("dir --threads two"), @"--threads: `two` is no whole number");
         insta::assert_snapshot!(problem("dir --set top_k"), @"--set: `top_k` is not NAME=VALUE");
+        insta::assert_snapshot!(problem("dir --precision-of int8"), @"--precision-of: `int8` is not MODULE=P");
         let precision = problem("dir --precision f8");
         assert!(
             precision.contains("`f8` is no precision") && precision.contains("int4-mixed"),
@@ -259,21 +283,22 @@ mod tests {
                       without any, each line of standard input
 
         Options:
-          --task TASK           What to do; what the checkpoint's class is for where not given
-          --hw HW               auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn
-          --precision P         f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2
-          --cache               Keep quantized weights on disk for the next time
-          --kv-cache P          Text generation: what cached keys and values are kept in: f32 (where not given), int8 or int4
-          --head CLASS          The reference's class to load; the one that config.json names where not given
-          --threads N           Threads within an operation
-          --chat                Text generation: each input is what a user says, put into the checkpoint's chat template
-          --context TEXT        question-answering: the text with the answers; inputs are the questions
-          --label TEXT          zero-shot tasks: a label to choose from; give it once for each
-          --out FILE            object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation, pose-estimation, keypoint-detection, keypoint-matching, text-detection: the image with what was found; image-super-resolution, image-matting: the image that is made; text-to-audio: the WAV file
-          --vocoder CHECKPOINT  text-to-audio: what makes waveforms of spectrograms
-          --set NAME=VALUE      A parameter of the reference's pipeline: --set top_k=3
-          --json                One JSON document instead of plain text
-          --help                This text
+          --task TASK              What to do; what the checkpoint's class is for where not given
+          --hw HW                  auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn
+          --precision P            f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2
+          --precision-of MODULE=P  A module's weights, by a part of its name or a pattern with `*`, in another precision; more than once for more
+          --cache                  Keep quantized weights on disk for the next time
+          --kv-cache P             Text generation: what cached keys and values are kept in: f32 (where not given), int8 or int4
+          --head CLASS             The reference's class to load; the one that config.json names where not given
+          --threads N              Threads within an operation
+          --chat                   Text generation: each input is what a user says, put into the checkpoint's chat template
+          --context TEXT           question-answering: the text with the answers; inputs are the questions
+          --label TEXT             zero-shot tasks: a label to choose from; give it once for each
+          --out FILE               object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation, pose-estimation, keypoint-detection, keypoint-matching, text-detection: the image with what was found; image-super-resolution, image-matting: the image that is made; text-to-audio: the WAV file
+          --vocoder CHECKPOINT     text-to-audio: what makes waveforms of spectrograms
+          --set NAME=VALUE         A parameter of the reference's pipeline: --set top_k=3
+          --json                   One JSON document instead of plain text
+          --help                   This text
 
         Tasks: fill-mask, question-answering
         ");

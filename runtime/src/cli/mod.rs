@@ -74,6 +74,9 @@ fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Resu
     if let Some(precision) = arguments.precision {
         loader = loader.precision(precision);
     }
+    for (module, precision) in &arguments.precision_of {
+        loader = loader.precision_of(module, *precision);
+    }
     if let Some(precision) = arguments.kv_cache {
         loader = loader.kv_cache(precision);
     }

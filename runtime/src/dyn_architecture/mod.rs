@@ -67,6 +67,7 @@ impl DynArchitecture {
             checkpoint,
             hardware: Hardware::Auto,
             precision: None,
+            modules: vec![],
             threads: None,
             loras: vec![],
             class: None,
@@ -90,6 +91,7 @@ pub struct DynLoader {
     checkpoint: Checkpoint,
     hardware: Hardware,
     precision: Option<Precision>,
+    modules: Vec<(String, Precision)>,
     threads: Option<usize>,
     loras: Vec<LoraRequest>,
     class: Option<String>,
@@ -109,6 +111,13 @@ impl DynLoader {
     #[must_use]
     pub fn precision(self, precision: Precision) -> Self {
         Self { precision: Some(precision), ..self }
+    }
+
+    /// [`Loader::precision_of`].
+    #[must_use]
+    pub fn precision_of(mut self, module: &str, precision: Precision) -> Self {
+        self.modules.push((module.to_owned(), precision));
+        self
     }
 
     /// [`Loader::cache_quantized`].
@@ -197,6 +206,9 @@ fn typed<A: Architecture>(untyped: &DynLoader) -> Result<Loader<A>> {
         Loader::<A>::of(untyped.checkpoint.clone()).hardware(untyped.hardware).cache_quantized(untyped.cache);
     if let Some(precision) = untyped.precision {
         loader = loader.precision(precision);
+    }
+    for (module, precision) in &untyped.modules {
+        loader = loader.precision_of(module, *precision);
     }
     if let Some(precision) = untyped.kv_cache {
         loader = loader.kv_cache(precision);
