@@ -5,7 +5,8 @@ import { pipeline, type Answer, type Candidate, type Detection, type Label } fro
 export async function calls(): Promise<void> {
   const embed = await pipeline('sentence-embedding', 'org/name', {
     device: 'webgpu',
-    dtype: 'q4',
+    dtype: { '*': 'q4', vision_tower: 'fp32' },
+    kv_cache_dtype: 'q8',
     progress: (progress) => console.log(progress.status === 'progress' ? progress.loaded : progress.status),
   });
   const one: number[] = await embed('A text.');

@@ -16,7 +16,10 @@ export type Progress =
 
 export interface LoadOptions {
   device?: Device;
-  dtype?: Dtype;
+  /** Of all weights, or by modules: `{ '*': 'q4', vision_tower: 'fp32' }`, by a part of their names or a pattern with `*`. */
+  dtype?: Dtype | Record<string, Dtype>;
+  /** What a decoder's cached keys and values are kept in; single precision where not given. */
+  kv_cache_dtype?: 'auto' | 'fp32' | 'q8' | 'int8' | 'q4';
   progress?: (progress: Progress) => void;
   /** Ends loading; what was fetched is kept. */
   signal?: AbortSignal;

@@ -5,7 +5,8 @@ import { clearStore } from './store.js';
 import { sharedState } from './waiting.js';
 
 const DEVICES = { auto: 'cpu', wasm: 'cpu', cpu: 'cpu', webgpu: 'webgpu', webnn: 'webnn' };
-const DTYPES = { auto: '', fp32: 'f32', fp16: 'f16', bf16: 'bf16', q8: 'int8', int8: 'int8', q4: 'int4' };
+const DTYPES = { auto: undefined, fp32: 'f32', fp16: 'f16', bf16: 'bf16', q8: 'int8', int8: 'int8', q4: 'int4' };
+const CACHE_DTYPES = { auto: undefined, fp32: 'f32', q8: 'int8', int8: 'int8', q4: 'int4' };
 
 /** An error of a pipeline, with the way out in its message. */
 export class WeftError extends Error {
@@ -22,9 +23,9 @@ export function clearCache() {
 
 /** Loads a checkpoint for a task. See index.d.ts. */
 export async function pipeline(task, model, options = {}) {
-  const { device = 'wasm', dtype = 'auto', progress, signal } = options;
+  const { device = 'wasm', progress, signal } = options;
   const hardware = chosen('device', device, DEVICES);
-  const precision = chosen('dtype', dtype, DTYPES);
+  const precisions = precisionsOf(options);
   if (typeof model !== 'string' || model === '') {
     throw new WeftError('the model is missing: give an id of the hub, `org/name`, or the URL of a folder');
   }
@@ -47,7 +48,7 @@ export async function pipeline(task, model, options = {}) {
       task,
       checkpoint: folder(model, options),
       hardware,
-      precision,
+      precisions,
       cache: options.cache ?? true,
       headers: options.headers ?? {},
       page: location.href,
@@ -81,6 +82,17 @@ function callable(client, task, about) {
       client.end(new WeftError('the pipeline was disposed of: load it again'));
     },
   });
+}
+
+/** What weights, those of modules by their names, and cached keys and values are in. */
+function precisionsOf({ dtype = 'auto', kv_cache_dtype = 'auto' }) {
+  const { '*': all = 'auto', ...modules } = dtype !== null && typeof dtype === 'object' ? dtype : { '*': dtype };
+  const named = Object.entries(modules).map(([module, value]) => [module, chosen(`dtype of \`${module}\``, value, DTYPES)]);
+  return {
+    weights: chosen('dtype', all, DTYPES),
+    modules: Object.fromEntries(named),
+    kv_cache: chosen('kv_cache_dtype', kv_cache_dtype, CACHE_DTYPES),
+  };
 }
 
 function chosen(option, value, known) {

@@ -16,7 +16,7 @@ let stopped;
 const aborted = new Set();
 
 const calls = {
-  async load({ task, checkpoint, hardware, precision, waiting, ...settings }) {
+  async load({ task, checkpoint, hardware, precisions, waiting, ...settings }) {
     if (waiting) withoutPromises();
     stopped = waiting?.stopped;
     const progress = (progress) => postMessage({ event: 'progress', progress });
@@ -38,7 +38,7 @@ const calls = {
     };
     host.ahead(checkpoint);
     await init({ module_or_path: await compiled });
-    const loaded = JSON.parse(await load(task, checkpoint, hardware, precision));
+    const loaded = JSON.parse(await load(task, checkpoint, hardware, JSON.stringify(precisions)));
     loaded.about.bytes = host.counts();
     progress({ status: 'ready', task, model: checkpoint });
     return loaded;

@@ -69,7 +69,8 @@ extern "C" {
     fn panicked(message: &str);
 }
 
-/// Loads a checkpoint, whose folder's URL is given, for a task: what it runs on and why, as JSON.
+/// Loads a checkpoint, whose folder's URL is given, for a task, in the precisions of its weights, of
+/// modules' by their names, and of cached keys and values (`{weights, modules, kv_cache}`): what it runs on and why. Both are JSON.
 ///
 /// # Errors
 /// With the words of [`weft::Error`].
@@ -78,14 +79,23 @@ pub fn load(
     task: String,
     checkpoint: String,
     hardware: String,
-    precision: String,
+    precisions: String,
 ) -> Result<String, JsError> {
     std::panic::set_hook(Box::new(|panic| panicked(&panic.to_string())));
     let task: Task = task.parse().map_err(thrown)?;
     let hardware: Hardware = hardware.parse().map_err(thrown)?;
     let mut loader = REGISTRY.open(&checkpoint).map_err(thrown)?.hardware(hardware);
-    if !precision.is_empty() {
-        loader = loader.precision(precision.parse::<Precision>().map_err(thrown)?);
+    let precisions = read(&precisions)?;
+    if let Some(precision) = named_precision(&precisions["weights"])? {
+        loader = loader.precision(precision);
+    }
+    for (module, named) in precisions["modules"].as_object().into_iter().flatten() {
+        if let Some(precision) = named_precision(named)? {
+            loader = loader.precision_of(module, precision);
+        }
+    }
+    if let Some(precision) = named_precision(&precisions["kv_cache"])? {
+        loader = loader.kv_cache(precision);
     }
     let model = loader.load_for(task).map_err(thrown)?;
     let timings = model.timings();
@@ -111,9 +121,6 @@ pub fn load(
 pub fn run(inputs: String, parameters: String, streaming: bool) -> Result<String, JsError> {
     let pipeline = LOADED.with_borrow(Clone::clone);
     let pipeline = pipeline.ok_or_else(|| JsError::new("nothing is loaded: load a pipeline first"))?;
-    let read = |text: &str| {
-        serde_json::from_slice::<Json>(text.as_bytes()).map_err(|error| JsError::new(&error.to_string()))
-    };
     let (inputs, parameters) = (read(&inputs)?, read(&parameters)?);
     let mut on_text =
         |piece: &str| if text(piece) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
@@ -122,6 +129,15 @@ pub fn run(inputs: String, parameters: String, streaming: bool) -> Result<String
         false => pipeline.run_json(&inputs, &parameters),
     };
     Ok(answer.map_err(thrown)?.to_string())
+}
+
+fn read(text: &str) -> Result<Json, JsError> {
+    serde_json::from_slice(text.as_bytes()).map_err(|error| JsError::new(&error.to_string()))
+}
+
+/// The precision of that name, if there is a name.
+fn named_precision(name: &Json) -> Result<Option<Precision>, JsError> {
+    name.as_str().map(|name| name.parse().map_err(thrown)).transpose()
 }
 
 fn thrown(error: Error) -> JsError {
