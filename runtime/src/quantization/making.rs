@@ -125,7 +125,7 @@ fn is_half(scale: f32, size: f32) -> bool {
 }
 
 /// A range of a weight's bytes as numbers in single precision.
-fn numbers(weight: &WeightData, start: usize, length: usize) -> Result<Vec<f32>> {
+pub(super) fn numbers(weight: &WeightData, start: usize, length: usize) -> Result<Vec<f32>> {
     if !weight.dtype.is_float() {
         return Err(refused(weight, &format!("is {}, which is no floating point", weight.dtype)));
     }
@@ -140,7 +140,7 @@ fn numbers(weight: &WeightData, start: usize, length: usize) -> Result<Vec<f32>>
     Ok(weight.dtype.decoded(bytes))
 }
 
-fn refused(weight: &WeightData, problem: &str) -> Error {
+pub(super) fn refused(weight: &WeightData, problem: &str) -> Error {
     let name = &weight.stored_as;
     let place = match &weight.bytes {
         Bytes::File { path, .. } => path.clone(),

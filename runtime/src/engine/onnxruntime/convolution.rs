@@ -4,6 +4,7 @@
 //! ONNX Runtime would keep such weights in single precision, and a second time in the order in which it reads them.
 
 mod product;
+pub(super) mod quantized;
 mod windows;
 
 use std::cell::RefCell;
@@ -25,6 +26,10 @@ pub(super) const EPSILON: &str = "epsilon";
 /// The attribute that says whether numbers below zero become zero behind all else (`Relu`).
 pub(super) const RELU: &str = "relu";
 
+/// The attribute that says whether numbers are multiplied with their sigmoid (`Silu`), where nothing is added and they are no
+/// rectifier's: of quantized weights.
+pub(super) const SILU: &str = "silu";
+
 /// Floating-point numbers that the windows of one chunk take at the most, 8 MB: what processors have as their last cache.
 const CHUNK: usize = 2 << 20;
 
@@ -39,76 +44,73 @@ thread_local! {
 /// a bias `[out]`, the scale, shift, mean and variance of batch normalisation, `[out]` each, and what is added to the result
 /// (`Add`); `[batch, out, ..positions]`. One to three axes of lengths.
 pub(super) struct Convolution<W> {
+    attributes: Attributes,
+    stored: PhantomData<W>,
+}
+
+impl<W> Default for Convolution<W> {
+    fn default() -> Self {
+        Self { attributes: Attributes::default(), stored: PhantomData }
+    }
+}
+
+/// How windows lie, and what becomes of sums.
+#[derive(Default)]
+struct Attributes {
+    kernel: Vec<i64>,
     strides: Vec<i64>,
     pads: Vec<i64>,
     dilations: Vec<i64>,
     group: i64,
     epsilon: f32,
     relu: bool,
-    stored: PhantomData<W>,
+    silu: bool,
 }
 
-impl<W> Default for Convolution<W> {
-    fn default() -> Self {
-        let (strides, pads, dilations) = (vec![], vec![], vec![]);
-        Self { strides, pads, dilations, group: 1, epsilon: 0.0, relu: false, stored: PhantomData }
-    }
-}
-
-impl<W: Stored> Operator for Convolution<W> {
-    type Kernel<'attr> = Self;
-
-    fn name(&self) -> &str {
-        convolution(W::DTYPE).unwrap_or_default()
-    }
-
-    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
-        let number = TensorElementType::Float32;
-        let weight = W::into_tensor_element_type();
-        let given = [OperatorInput::required(number), OperatorInput::required(weight)];
-        given.into_iter().chain((0..6).map(move |_| OperatorInput::optional(number)))
-    }
-
-    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
-        [OperatorOutput::required(TensorElementType::Float32)]
-    }
-
-    fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
+impl Attributes {
+    fn of(context: &KernelContext<'_>) -> Self {
         let list = |name| context.get::<Vec<i64>>(name).unwrap_or_default();
-        Ok(Self {
+        Self {
+            kernel: list("kernel_shape"),
             strides: list("strides"),
             pads: list("pads"),
             dilations: list("dilations"),
             group: context.get::<i64>("group").unwrap_or(1),
             epsilon: context.get::<f32>(EPSILON).unwrap_or_default(),
             relu: context.get::<i64>(RELU) == Some(1),
-            stored: PhantomData,
-        })
+            silu: context.get::<i64>(SILU) == Some(1),
+        }
     }
-}
 
-impl<W: Stored> Kernel for Convolution<W> {
-    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
-        let x = context.input(0)?.ok_or_else(missing)?;
-        let weight = context.input(1)?.ok_or_else(missing)?;
-        let (shape, x) = x.try_extract_tensor::<f32>()?;
-        let (weight_shape, weight) = weight.try_extract_tensor::<W>()?;
+    fn geometry(&self, x: &[i64], weight: &[i64]) -> ort::Result<Geometry> {
+        Geometry::new(x, weight, &self.strides, &self.pads, &self.dilations, self.group)
+            .map_err(ort::Error::new)
+    }
+
+    /// Computes with what comes behind the weight: a bias, batch normalisation, and what is added.
+    fn compute(
+        &self,
+        context: &ComputeContext,
+        geometry: &Geometry,
+        axes: usize,
+        first: usize,
+        compute: impl FnOnce(&Epilogue<'_>, &mut [f32]) -> ort::Result<()>,
+    ) -> ort::Result<()> {
         let count = context.num_inputs()?;
-        let others: Vec<_> = (2..count.min(8)).map(|at| context.input(at)).collect::<Result<_, _>>()?;
+        let others: Vec<_> =
+            (first..count.min(first + 6)).map(|at| context.input(at)).collect::<Result<_, _>>()?;
         let other = |at: usize| -> ort::Result<Option<&[f32]>> {
             let Some(value) = others.get(at).and_then(Option::as_ref) else { return Ok(None) };
             Ok(Some(value.try_extract_tensor::<f32>()?.1))
         };
-        let geometry =
-            Geometry::new(shape, weight_shape, &self.strides, &self.pads, &self.dilations, self.group)
-                .map_err(ort::Error::new)?;
-        let [batch, out] = [shape[0], weight_shape[0]];
-        let lengths = geometry.positions.iter().skip(3 - (shape.len() - 2)).map(|length| *length as i64);
-        let given: Vec<i64> = [batch, out].into_iter().chain(lengths).collect();
+        let out = geometry.out * geometry.groups;
+        let lengths = geometry.positions.iter().skip(3 - axes);
+        let given: Vec<i64> =
+            [geometry.batch, out].iter().chain(lengths).map(|length| *length as i64).collect();
         let normed = match (other(1)?, other(2)?, other(3)?, other(4)?) {
             (Some(scale), Some(shift), Some(mean), Some(variance)) => {
                 let factor = |at: usize| scale[at] / (variance[at] + self.epsilon).sqrt();
-                Some((0..out as usize).map(|at| (factor(at), shift[at] - mean[at] * factor(at))).collect())
+                Some((0..out).map(|at| (factor(at), shift[at] - mean[at] * factor(at))).collect())
             }
             _ => None,
         };
@@ -121,20 +123,18 @@ impl<W: Stored> Kernel for Convolution<W> {
             Some((shape, addend)) if **shape != *given => {
                 epilogue.relu = false;
                 let mut sums = vec![0.0; given.iter().product::<i64>().unsigned_abs() as usize];
-                compute(context, &geometry, x, weight, &epilogue, &mut sums)?;
+                compute(&epilogue, &mut sums)?;
                 self.add(context, (&given, &sums), (shape, addend))
             }
             _ => {
                 epilogue.addend = addend.map(|(_, addend)| addend);
                 let mut result = context.output(0, given)?.ok_or_else(missing)?;
                 let (_, result) = result.try_extract_tensor_mut::<f32>()?;
-                compute(context, &geometry, x, weight, &epilogue, result)
+                compute(&epilogue, result)
             }
         }
     }
-}
 
-impl<W> Convolution<W> {
     /// The sum of two of different shapes (`Add`).
     fn add(
         &self,
@@ -163,6 +163,43 @@ impl<W> Convolution<W> {
             *result = if self.relu && sum < 0.0 { 0.0 } else { sum };
         }
         Ok(())
+    }
+}
+
+impl<W: Stored> Operator for Convolution<W> {
+    type Kernel<'attr> = Self;
+
+    fn name(&self) -> &str {
+        convolution(W::DTYPE).unwrap_or_default()
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        let number = TensorElementType::Float32;
+        let weight = W::into_tensor_element_type();
+        let given = [OperatorInput::required(number), OperatorInput::required(weight)];
+        given.into_iter().chain((0..6).map(move |_| OperatorInput::optional(number)))
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(TensorElementType::Float32)]
+    }
+
+    fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
+        Ok(Self { attributes: Attributes::of(context), stored: PhantomData })
+    }
+}
+
+impl<W: Stored> Kernel for Convolution<W> {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        let x = context.input(0)?.ok_or_else(missing)?;
+        let weight = context.input(1)?.ok_or_else(missing)?;
+        let (shape, x) = x.try_extract_tensor::<f32>()?;
+        let (weight_shape, weight) = weight.try_extract_tensor::<W>()?;
+        let geometry = self.attributes.geometry(shape, weight_shape)?;
+        let axes = shape.len() - 2;
+        self.attributes.compute(context, &geometry, axes, 2, |epilogue, result| {
+            compute(context, &geometry, x, weight, epilogue, result)
+        })
     }
 }
 

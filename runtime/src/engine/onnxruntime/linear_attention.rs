@@ -5,6 +5,8 @@
 
 mod positions;
 
+pub(super) use positions::exp;
+
 use std::collections::HashSet;
 use std::sync::PoisonError;
 

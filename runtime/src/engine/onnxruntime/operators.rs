@@ -10,6 +10,7 @@ use ort::operator::{
 use ort::value::TensorElementType;
 
 use super::convolution::Convolution;
+use super::convolution::quantized::ConvolutionQuantized;
 use super::embedding_quantized::EmbeddingQuantized;
 use super::experts::{ExpertLinear, ExpertLinearQuantized};
 use super::linear_attention::LinearAttention;
@@ -48,6 +49,7 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(Convolution::<f32>::default())?
         .add(Convolution::<bf16>::default())?
         .add(Convolution::<f16>::default())?
+        .add(ConvolutionQuantized::default())?
         .add(LinearAttention::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))

@@ -301,3 +301,6 @@ unsafe fn transposed<V: Lanes>(rows: &[f32], stride: usize, taken: usize, panel:
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::square_avx512;

@@ -66,10 +66,26 @@ pub(super) struct Epilogue<'a> {
 }
 
 impl Epilogue<'_> {
+    /// What numbers of a channel are multiplied with, and what is added then.
+    pub(super) fn of(&self, channel: usize) -> (f32, f32) {
+        let (factor, summand) = self.normed.as_ref().map_or((1.0, 0.0), |normed| normed[channel]);
+        (factor, self.bias.map_or(0.0, |bias| bias[channel] * factor) + summand)
+    }
+
+    /// What follows that: numbers of one channel, of which the first stands at a place of the result.
+    pub(super) fn follow(&self, place: usize, numbers: &mut [f32]) {
+        if let Some(addend) = self.addend {
+            numbers.iter_mut().zip(&addend[place..]).for_each(|(number, other)| *number += other);
+        }
+        if self.relu {
+            // What is not a number stays none.
+            numbers.iter_mut().for_each(|number| *number = if *number < 0.0 { 0.0 } else { *number });
+        }
+    }
+
     /// Numbers of one channel, of which the first stands at a place of the result.
     fn apply(&self, channel: usize, place: usize, sums: &mut [f32]) {
-        let (factor, summand) = self.normed.as_ref().map_or((1.0, 0.0), |normed| normed[channel]);
-        let summand = self.bias.map_or(0.0, |bias| bias[channel] * factor) + summand;
+        let (factor, summand) = self.of(channel);
         // What is not a number stays none.
         let relu = |sum: f32| if sum < 0.0 { 0.0 } else { sum };
         let addend = self.addend.map(|addend| &addend[place..]);

@@ -20,12 +20,12 @@ pub(super) struct Geometry {
     /// Channels of the result of one group.
     pub(super) out: usize,
     pub(super) groups: usize,
-    lengths: [usize; 3],
-    kernel: [usize; 3],
-    strides: [usize; 3],
-    dilations: [usize; 3],
+    pub(super) lengths: [usize; 3],
+    pub(super) kernel: [usize; 3],
+    pub(super) strides: [usize; 3],
+    pub(super) dilations: [usize; 3],
     /// Zeros before and behind.
-    pads: [(usize, usize); 3],
+    pub(super) pads: [(usize, usize); 3],
     /// Lengths of the result.
     pub(super) positions: [usize; 3],
 }
@@ -87,12 +87,13 @@ impl Geometry {
         self.channels * self.kernel.iter().product::<usize>()
     }
 
-    fn padded(&self) -> [usize; 3] {
+    /// Lengths with the zeros around them.
+    pub(super) fn padded(&self) -> [usize; 3] {
         std::array::from_fn(|axis| self.lengths[axis] + self.pads[axis].0 + self.pads[axis].1)
     }
 
     /// Where the window of a position begins in a padded channel.
-    fn start(&self, position: usize) -> usize {
+    pub(super) fn start(&self, position: usize) -> usize {
         let [_, rows, columns] = self.positions;
         let [depth, row, column] =
             [position / (rows * columns), position / columns % rows, position % columns];
@@ -101,7 +102,7 @@ impl Geometry {
     }
 
     /// How far from its beginning what a window has lies, in the order of the weight.
-    fn offsets(&self) -> Vec<usize> {
+    pub(super) fn offsets(&self) -> Vec<usize> {
         let ([deep, high, wide], [_, height, width]) = (self.kernel, self.padded());
         let mut offsets = vec![];
         for depth in 0..deep {

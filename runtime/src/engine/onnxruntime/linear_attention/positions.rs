@@ -151,7 +151,7 @@ fn exps<const FUSED: bool>(x: &[f32], into: &mut [f32]) {
 ///
 /// A power of two by its bits, times a polynomial of what is left (Cephes, `expf`).
 #[inline(always)]
-pub(super) fn exp<const FUSED: bool>(x: f32) -> f32 {
+pub(in super::super) fn exp<const FUSED: bool>(x: f32) -> f32 {
     const LEAST: f32 = -87.0;
     const MOST: f32 = 88.0;
     /// Added and taken off, it leaves a whole number.

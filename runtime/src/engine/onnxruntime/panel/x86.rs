@@ -165,8 +165,11 @@ unsafe fn square_avx2(from: *const f32, stride: usize, to: *mut f32, columns: us
 }
 
 /// Sixteen rows by sixteen.
+///
+/// # Safety
+/// Each row must have sixteen numbers, and there must be room for sixteen columns as long.
 #[target_feature(enable = "avx512f")]
-unsafe fn square_avx512(from: *const f32, stride: usize, to: *mut f32, columns: usize) {
+pub(in super::super) unsafe fn square_avx512(from: *const f32, stride: usize, to: *mut f32, columns: usize) {
     // SAFETY: the caller's.
     unsafe {
         let row = |row: usize| _mm512_loadu_ps(from.add(row * stride));
