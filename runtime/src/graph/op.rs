@@ -206,6 +206,9 @@ pub enum Contrib {
     /// `com.microsoft.GatherBlockQuantized`: codes `[rows, width · bits / 8]`, ids `[…]`, scales `[rows, blocks]`, then zero points
     /// `[rows, ⌈blocks · bits / 8⌉]` where there are any.
     GatherBlockQuantized(BlockOp),
+    /// [`Op::Conv`] of a weight in 8 bits, by an operator of the runtime's own: x, codes, scales `[out]`, sums of codes `[out]`, and
+    /// perhaps a bias `[out]`.
+    ConvolutionQuantized(ConvOp),
     /// `SimplifiedLayerNormalization`, as [`Op::RmsNorm`].
     RmsNorm {
         /// Added to the mean square.
@@ -269,6 +272,7 @@ impl Op {
             Self::Contrib(Contrib::Gelu { tanh: true }) => "FastGelu",
             Self::Contrib(Contrib::MatMulNBits(_)) => "MatMulNBits",
             Self::Contrib(Contrib::GatherBlockQuantized(_)) => "GatherBlockQuantized",
+            Self::Contrib(Contrib::ConvolutionQuantized(_)) => "ConvolutionQuantized",
             Self::Contrib(Contrib::RmsNorm { .. }) => "SimplifiedLayerNormalization",
         }
     }
@@ -280,7 +284,10 @@ impl Contrib {
         match self {
             Self::MatMulNBits(op) => Some(op.blocks),
             Self::GatherBlockQuantized(blocks) => Some(*blocks),
-            Self::MultiHeadAttention(_) | Self::Gelu { .. } | Self::RmsNorm { .. } => None,
+            Self::MultiHeadAttention(_)
+            | Self::Gelu { .. }
+            | Self::ConvolutionQuantized(_)
+            | Self::RmsNorm { .. } => None,
         }
     }
 

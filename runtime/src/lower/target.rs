@@ -93,7 +93,9 @@ impl Target {
         // By an operator of the runtime's own, which no browser loads.
         let selected_experts =
             !in_browser && matches!(hardware, Hardware::Cpu | Hardware::Auto) && float == Dtype::F32;
-        let kernels = Kernels { codebooks: selected_experts, ..Kernels::of(hardware) };
+        // Other processors have no fast kernels for convolutions of 8 bits here.
+        let convolutions = selected_experts && cfg!(target_arch = "x86_64");
+        let kernels = Kernels { codebooks: selected_experts, convolutions, ..Kernels::of(hardware) };
         let dims = BTreeMap::new();
         Self { passes, float, integers, dims, fixed_shapes, opset, kernels, selected_experts }
     }

@@ -4,8 +4,8 @@ use crate::Precision;
 
 /// How weights are quantized when a checkpoint of floating-point numbers opens.
 ///
-/// Linear layers and embeddings are quantized, of which weights are nearly all there is; all else stays as it is stored. A
-/// layer that is not within a list of layers is a head: `lm_head`, a classifier, a pooler. A weight that is both an embedding
+/// Linear layers and embeddings are quantized, of which weights are nearly all there is, and in 8 bits convolutions; all else stays as
+/// it is stored. A layer that is not within a list of layers is a head: `lm_head`, a classifier, a pooler. A weight that is both an embedding
 /// and a head takes the wider codes of the two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantization {
@@ -22,6 +22,9 @@ pub struct Quantization {
     pub embedding: Option<usize>,
     /// Bits of heads; none where they stay as they are stored.
     pub head: Option<usize>,
+    /// Whether convolutions are quantized, to 8 bits with a scale for each channel of the result, where a backend has kernels for
+    /// that; with fewer than 16 channels of a group, as depthwise ones have, and elsewhere they stay as they are stored.
+    pub convolutions: bool,
     /// Bits of the attention's values and of the MLP's down projections in the first and the last eighth of the layers, and in
     /// every third between: `use_more_bits` of llama.cpp, and onnxruntime-genai's `k_quant_mixed`.
     pub important: Option<usize>,
@@ -51,6 +54,7 @@ impl Quantization {
             search: bits < 4,
             embedding: Some(8),
             head: Some(8),
+            convolutions: bits == 8,
             important: None,
             kv_cache: None,
             exceptions: vec![],
@@ -76,7 +80,7 @@ impl Quantization {
     /// The bits of a weight's codes; none where it stays as it is stored. `layers` is how many its list has.
     pub(crate) fn bits_of(&self, name: &str, role: Role, layers: usize) -> Option<usize> {
         if let Some((_, bits)) = self.exceptions.iter().find(|(pattern, _)| fits(pattern, name)) {
-            return *bits;
+            return bits.filter(|bits| role != Role::Convolution || *bits == 8);
         }
         let linear = match layer_index(name) {
             Some((_, index)) if self.important.is_some() && is_important(name, index, layers) => {
@@ -88,6 +92,7 @@ impl Quantization {
         match role {
             Role::Linear => linear,
             Role::Embedding => self.embedding,
+            Role::Convolution => self.convolutions.then_some(8),
             Role::Tied => self.embedding.zip(self.head).map(|(embedding, head)| embedding.max(head)),
         }
     }
@@ -100,6 +105,7 @@ pub(crate) enum Role {
     Embedding,
     /// An embedding and a head.
     Tied,
+    Convolution,
 }
 
 /// The list of layers that a weight's name is within, and the index: of `model.layers.3.mlp.fc2.weight`, `model.layers` and 3.
@@ -142,8 +148,19 @@ mod tests {
         assert_eq!(bits("model.layers.0.mlp.down_proj.weight", Role::Linear), Some(4));
         assert_eq!(bits("lm_head.weight", Role::Linear), Some(8));
         assert_eq!(bits("model.embed_tokens.weight", Role::Embedding), Some(8));
+        assert_eq!(bits("model.conv.weight", Role::Convolution), None);
         assert_eq!(Quantization::of(Precision::Bf16), None);
         assert!(Quantization::of(Precision::Int2).unwrap().search && !int4.search);
+    }
+
+    #[test]
+    fn convolutions_have_8_bits_or_none() {
+        let mut int8 = Quantization::of(Precision::Int8).unwrap();
+        int8.exceptions = vec![("stem".to_owned(), None), ("*.1.conv.weight".to_owned(), Some(4))];
+        let bits = |name| int8.bits_of(name, Role::Convolution, 2);
+        assert_eq!(bits("stages.0.conv.weight"), Some(8));
+        assert_eq!(bits("stem.conv.weight"), None);
+        assert_eq!(bits("stages.1.conv.weight"), None);
     }
 
     #[test]

@@ -349,7 +349,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             target.kernels = target.kernels.by_values();
         }
         let cache = self.cache.then(weight_cache).transpose()?;
-        let quantizing = Quantizing::new(self.quantized(), cache);
+        let quantizing = Quantizing::new(self.quantized(), &target.kernels, cache);
         target.dims = self.dims;
         let subgraphs = Subgraphs::<A>::new(
             head,

@@ -8,9 +8,11 @@ use std::time::Duration;
 use crate::clock::Instant;
 use crate::engine::library;
 use crate::graph::{Graph, Weight};
-use crate::lower::Readers;
+use crate::lower::{Kernels, Readers};
 use crate::quantization::cache::WeightCache;
-use crate::quantization::{BlockQuantized, CacheSize, Quantization, Role, layer_index, quantize};
+use crate::quantization::{
+    BlockQuantized, CacheSize, Quantization, Role, layer_index, quantize, quantize_by_row,
+};
 use crate::weights::{Bytes, WeightData};
 use crate::{Error, Result};
 
@@ -20,21 +22,27 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What was quantized so far of a checkpoint, by the names that graphs have for weights.
 pub(super) struct Quantizing {
     settings: Option<Quantization>,
+    /// Whether convolutions run quantized at all.
+    convolutions: bool,
     cache: Option<WeightCache>,
     made: Mutex<HashMap<String, Arc<BlockQuantized>>>,
 }
 
 impl Quantizing {
-    /// Weights are kept for the next time where there is a cache.
-    pub(super) fn new(settings: Option<Quantization>, cache: Option<WeightCache>) -> Self {
-        Self { settings, cache, made: Mutex::default() }
+    /// For these kernels. Weights are kept for the next time where there is a cache.
+    pub(super) fn new(settings: Option<Quantization>, kernels: &Kernels, cache: Option<WeightCache>) -> Self {
+        Self { settings, convolutions: kernels.quantize_convolutions(), cache, made: Mutex::default() }
     }
 
-    /// The weights with those quantized that linear layers and embeddings read, and nothing else.
+    /// The weights with those quantized that linear layers, embeddings and convolutions read, and nothing else.
     pub(super) fn apply(&self, graph: &Graph, mut weights: Vec<WeightData>) -> Result<Vec<WeightData>> {
         let Some(settings) = &self.settings else { return Ok(weights) };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let all_bits = bits(settings, graph, &Readers::of(graph));
+        let mut readers = Readers::of(graph);
+        for readers in readers.iter_mut().filter(|_| !self.convolutions) {
+            readers.others |= readers.convolution.take().is_some();
+        }
+        let all_bits = bits(settings, graph, &readers);
         let mut progress = Progress::of(&weights);
         for ((weight, bits), wanted) in weights.iter_mut().zip(all_bits).zip(graph.weights()) {
             progress.add(weight);
@@ -57,6 +65,9 @@ impl Quantizing {
 
     /// The codes of a weight: those of the cache, or made.
     fn quantized(&self, weight: &WeightData, bits: usize, settings: &Quantization) -> Result<BlockQuantized> {
+        if weight.shape.len() > 2 {
+            return quantize_by_row(weight);
+        }
         let cache = self.cache.as_ref().filter(|_| cfg!(not(target_family = "wasm")));
         let Some(cache) = cache else { return quantize(weight, bits, settings) };
         if let Some(found) = cache.get(weight, bits, settings) {
@@ -94,19 +105,21 @@ pub fn remove_cached_weights() -> Result<CacheSize> {
     weight_cache()?.remove()
 }
 
-/// The bits of each weight's codes; none where it stays as it is stored: of all but linear layers and embeddings.
+/// The bits of each weight's codes; none where it stays as it is stored: of all but linear layers, embeddings and
+/// convolutions.
 pub(super) fn bits(settings: &Quantization, graph: &Graph, readers: &[Readers]) -> Vec<Option<usize>> {
     let layers = layers(graph);
     let of = |(weight, readers): (&Weight, &Readers)| {
-        let role = match (readers.linear, readers.embedding, readers.others) {
-            (true, false, false) => Role::Linear,
-            (false, true, false) => Role::Embedding,
-            (true, true, false) => Role::Tied,
+        let role = match (readers.linear, readers.embedding, readers.convolution, readers.others) {
+            (true, false, None, false) => Role::Linear,
+            (false, true, None, false) => Role::Embedding,
+            (true, true, None, false) => Role::Tied,
+            (false, false, Some(_), false) => Role::Convolution,
             _ => return None,
         };
         let layers = layer_index(&weight.name).and_then(|(list, _)| layers.get(&list).copied());
         let bits = settings.bits_of(&weight.name, role, layers.unwrap_or_default());
-        bits.filter(|_| weight.shape.len() == 2)
+        bits.filter(|_| (weight.shape.len() == 2) != (role == Role::Convolution))
     };
     graph.weights().iter().zip(readers).map(of).collect()
 }

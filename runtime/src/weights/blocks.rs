@@ -20,7 +20,7 @@ pub struct BlockQuantized {
     pub batch: Option<usize>,
     /// Bits of a code: 2, 4 or 8. Codes of other widths are stored in the next of these.
     pub bits: usize,
-    /// How many elements of a row share a scale: 16, 32, 64, 128 or 256.
+    /// How many elements of a row share a scale: 16, 32, 64, 128 or 256; of a convolution's weight all of them.
     pub group: usize,
     /// u8 `[out, blocks, group · bits / 8]`, the first code in the low bits of a byte.
     pub codes: Bytes,
@@ -78,6 +78,12 @@ impl BlockQuantized {
     /// Blocks of a row.
     pub fn blocks(&self) -> usize {
         self.shape[1].div_ceil(self.group)
+    }
+
+    /// Whether each row has one scale, as convolutions' weights have: symmetric, in 8 bits.
+    pub(crate) fn is_by_row(&self) -> bool {
+        let plain = self.outer.is_none() && self.order.is_none() && self.batch.is_none();
+        plain && self.bits == 8 && self.group == self.shape[1] && self.zeros == Zeros::Middle
     }
 
     /// Bytes that codes, scales and zeros take.

@@ -161,7 +161,11 @@ impl Printer<'_> {
             ],
             Op::Contrib(op) if op.codebook().is_some() => self.by_codebook(op, node, &mut written),
             Op::Contrib(op) => {
-                written.domain = if matches!(op, Contrib::RmsNorm { .. }) { "" } else { MICROSOFT };
+                written.domain = match op {
+                    Contrib::RmsNorm { .. } => "",
+                    Contrib::ConvolutionQuantized(_) => WEFT,
+                    _ => MICROSOFT,
+                };
                 match op {
                     Contrib::MultiHeadAttention(_) if more.len() == 4 => {
                         more.splice(3..3, [String::new(), String::new()]);
@@ -254,6 +258,7 @@ fn contrib(op: &Contrib) -> Vec<Attribute> {
             let axes = [Attribute::int("gather_axis", 0), Attribute::int("quantize_axis", 1)];
             blocks(*op).into_iter().chain(axes).collect()
         }
+        Contrib::ConvolutionQuantized(op) => conv(op),
         Contrib::RmsNorm { epsilon } => {
             vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)]
         }

@@ -31,6 +31,8 @@ pub struct Kernels {
     pub flat_scales: bool,
     /// Whether codes may be places in a codebook, and weights a batch of matrices: operators of the runtime's own take them.
     pub codebooks: bool,
+    /// Whether convolutions run in 8 bits, which rounds what they are given: by an operator of the runtime's own.
+    pub convolutions: bool,
     /// Whether linear layers run by the values of their codes, on x as `MatMulNBits` would round it: what its kernels are
     /// held to.
     pub emulated: bool,
@@ -55,6 +57,7 @@ impl Kernels {
             partial_zeros: true,
             flat_scales: false,
             codebooks: false,
+            convolutions: false,
             emulated: false,
         };
         match hardware {
@@ -78,6 +81,11 @@ impl Kernels {
             // Core ML's provider has neither operator.
             Hardware::Metal => Self { linear_bits: &[], embedding_bits: &[], ..all },
         }
+    }
+
+    /// Whether convolutions are to be quantized: they stay as they are stored where none run so.
+    pub(crate) fn quantize_convolutions(&self) -> bool {
+        self.convolutions && self.accuracy_level > 0
     }
 
     /// None of them: everything runs by the values of its codes, on x as they would round it.

@@ -1,5 +1,6 @@
 //! Quantized weights as a backend runs them: its kernels' operators where it has some, dequantized values elsewhere.
 
+mod convolutions;
 mod experts;
 mod kernels;
 mod parts;
@@ -20,6 +21,7 @@ use crate::graph::{
 };
 use crate::weights::BlockQuantized;
 use crate::weights::{Bytes, WeightData};
+use convolutions::Convolution;
 pub(super) use experts::runs_selected_experts;
 pub use kernels::Kernels;
 use parts::Parts;
@@ -36,7 +38,7 @@ pub(super) fn formed<'a>(
         return Ok((graph, Cow::Borrowed(weights)));
     }
     let mut weights = weights.to_vec();
-    let (mut linear, mut embedding) = (HashMap::new(), HashMap::new());
+    let (mut linear, mut embedding, mut convolutions) = (HashMap::new(), HashMap::new(), HashMap::new());
     let readers = Readers::of(&graph);
     for (index, readers) in readers.into_iter().enumerate() {
         let Bytes::Quantized(blocks) = &weights[index].bytes else { continue };
@@ -47,12 +49,20 @@ pub(super) fn formed<'a>(
             true => Ok(form),
             false => form.with_scales_in(target.float),
         };
+        if let Some(groups) =
+            readers.convolution.filter(|_| kernels.quantize_convolutions() && blocks.is_by_row())
+        {
+            convolutions.insert(index, Convolution::of(&mut graph, &mut weights, index, groups, kernels)?);
+            continue;
+        }
         let by_linear = if readers.linear { kernels.linear(&blocks)? } else { None };
         let by_linear = by_linear.map(scaled).transpose()?;
         let by_rows = if readers.embedding && !kernels.emulated { kernels.embedding(&blocks)? } else { None };
         let by_rows = by_rows.map(scaled).transpose()?;
-        let values =
-            readers.others || readers.linear && by_linear.is_none() || readers.embedding && by_rows.is_none();
+        let values = readers.others
+            || readers.convolution.is_some()
+            || readers.linear && by_linear.is_none()
+            || readers.embedding && by_rows.is_none();
         if let Some(form) = by_linear {
             linear.insert(index, Parts::of_linear(&mut graph, &mut weights, &name, &form, kernels)?);
         }
@@ -69,6 +79,12 @@ pub(super) fn formed<'a>(
             Some(parts) => linear_layer(g, it, parts, &kernels).map(Some),
             None => Ok(None),
         },
+        (Op::Conv(op), [x, weight, bias @ ..]) => {
+            match g.weight_index(weight).and_then(|index| convolutions.get(&index)) {
+                Some(convolution) => convolution.written(g, it, op, x, bias).map(Some),
+                None => Ok(None),
+            }
+        }
         (Op::ExpertLinear(_), _) => experts::quantized(g, it, &linear),
         (Op::Gather { axis: 0 }, [table, ids]) => {
             match g.weight_index(table).and_then(|index| embedding.get(&index)) {

@@ -25,14 +25,14 @@ pub(super) struct Parts {
 }
 
 /// Where parts become weights.
-struct Weights<'a> {
-    graph: &'a mut Graph,
-    located: &'a mut Vec<WeightData>,
+pub(super) struct Weights<'a> {
+    pub(super) graph: &'a mut Graph,
+    pub(super) located: &'a mut Vec<WeightData>,
 }
 
 impl Weights<'_> {
     /// A part that is stored in one type and computed with in another.
-    fn add(&mut self, name: &str, stored: Dtype, shape: &[usize], bytes: Bytes) -> Tensor {
+    pub(super) fn add(&mut self, name: &str, stored: Dtype, shape: &[usize], bytes: Bytes) -> Tensor {
         let computed = if stored == Dtype::U8 { stored } else { Dtype::F32 };
         let tensor = self.graph.stored_weight(name, computed, shape);
         if self.graph.weights.len() > self.located.len() {

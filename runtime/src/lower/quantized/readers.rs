@@ -1,6 +1,11 @@
 //! What reads each weight of a graph.
 
-use crate::graph::{Graph, Op};
+use crate::graph::{ConvOp, Dim, Dtype, Graph, Op};
+use crate::quantization::panels::DEEPEST;
+
+/// The fewest channels of a group, going in and coming out, for which windows of 8 bits pay: depthwise convolutions and those of an
+/// image's colours have fewer.
+const FEWEST: usize = 16;
 
 /// What reads a weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,6 +14,8 @@ pub(crate) struct Readers {
     pub linear: bool,
     /// Embeddings, as their table.
     pub embedding: bool,
+    /// Convolutions that have kernels of 8 bits, as their weight: in how many groups.
+    pub convolution: Option<usize>,
     /// Anything else.
     pub others: bool,
 }
@@ -31,10 +38,28 @@ impl Readers {
                         readers.linear = true;
                     }
                     (Op::Gather { axis: 0 }, 0) => readers.embedding = true,
+                    (Op::Conv(op), 1)
+                        if readers.convolution.is_none_or(|groups| groups == op.groups)
+                            && is_many(graph, node.inputs[0], *id, op) =>
+                    {
+                        readers.convolution = Some(op.groups);
+                    }
                     _ => readers.others = true,
                 }
             }
         }
         all
     }
+}
+
+/// Whether a convolution has enough channels for kernels of 8 bits, and its sums are of no more places than fit.
+fn is_many(graph: &Graph, x: usize, weight: usize, op: &ConvOp) -> bool {
+    let fixed: Option<Vec<usize>> = graph.tensor(weight).shape().iter().map(Dim::fixed).collect();
+    let Some([out, channels, kernel @ ..]) = fixed.as_deref() else { return false };
+    let depth = channels * kernel.iter().product::<usize>();
+    graph.tensor(x).dtype() == Dtype::F32
+        && (1..=3).contains(&kernel.len())
+        && *channels >= FEWEST
+        && out / op.groups.max(1) >= FEWEST
+        && depth <= DEEPEST
 }

@@ -42,7 +42,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             let all = weights.locate(&graph.all_weights(), &A::NAMES)?;
             weights.expect_read(&weights.unread(&all, &graph.unused, &A::NAMES), &all)?;
         }
-        let located = Quantizing::new(self.quantized(), None).apply(&graph, located)?;
+        let located = Quantizing::new(self.quantized(), &target.kernels, None).apply(&graph, located)?;
         target.dims.extend(self.dims.clone());
         lower(&graph, &located, &target)
     }

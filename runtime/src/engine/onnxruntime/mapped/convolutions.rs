@@ -1,8 +1,8 @@
-//! Convolutions of stored weights, with the batch normalisation and the activation behind them.
+//! Convolutions of stored and of quantized weights, with the batch normalisation and the activation behind them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::super::convolution::{EPSILON, RELU};
+use super::super::convolution::{EPSILON, RELU, SILU, quantized};
 use super::{casts, operators, stored};
 use crate::graph::Dtype;
 use crate::onnx::{Attribute, Graph, Node};
@@ -15,8 +15,8 @@ const LARGE: i64 = 1 << 17;
 /// lay than to multiply.
 const FEWEST: i64 = 32;
 
-/// Makes convolutions with weights of 16 bits the runtime's own operator, and with `single` those of 32 as well; whether
-/// there are any.
+/// Makes convolutions with weights of 16 bits the runtime's own operator, and with `single` those of 32 as well, and takes what
+/// follows into them, and into those of quantized weights; whether there are any.
 pub(super) fn own_convolutions(graph: &mut Graph, single: bool) -> bool {
     let (stored, casts) = (stored(graph), casts(graph));
     let dims: HashMap<&str, &[i64]> =
@@ -37,17 +37,25 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool) -> bool {
         let large = out * depth >= LARGE && depth >= FEWEST && out / groups.max(1) >= FEWEST;
         (large && (1..=3).contains(&axes)).then(|| operators::convolution(dtype).map(|own| (weight, own)))?
     };
-    let found: BTreeMap<usize, (String, &'static str)> =
-        graph.node.iter().enumerate().filter_map(|(at, node)| Some((at, own(node)?))).collect();
+    let made = |node: &Node| -> Option<Node> {
+        if node.op_type == quantized::NAME && node.domain == operators::DOMAIN {
+            return Some(node.clone());
+        }
+        let (weight, operator) = own(node)?;
+        let mut node = node.clone();
+        node.input[1] = weight;
+        operator.clone_into(&mut node.op_type);
+        operators::DOMAIN.clone_into(&mut node.domain);
+        Some(node)
+    };
+    let found: BTreeMap<usize, Node> =
+        graph.node.iter().enumerate().filter_map(|(at, node)| Some((at, made(node)?))).collect();
     let readers = readers(graph);
     let mut gone = HashSet::new();
     let mut made: HashMap<usize, Node> = HashMap::new();
-    for (at, (weight, operator)) in &found {
-        let mut node = graph.node[*at].clone();
-        node.input[1].clone_from(weight);
-        (*operator).clone_into(&mut node.op_type);
-        operators::DOMAIN.clone_into(&mut node.domain);
-        let mut last = *at;
+    let any = !found.is_empty();
+    for (at, mut node) in found {
+        let mut last = at;
         for take in [batch_normalization, addition, relu] {
             let Some(next) = readers.get(&node.output[0]).copied().flatten() else { break };
             // The sum of two convolutions is the first one's.
@@ -57,6 +65,12 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool) -> bool {
                 last = next;
             }
         }
+        if let Some([sigmoid, product]) = silu(graph, &node) {
+            node.attribute.push(Attribute::int(SILU, 1));
+            node.output.clone_from(&graph.node[product].output);
+            gone.extend([last, sigmoid]);
+            last = product;
+        }
         made.insert(last, node);
     }
     let nodes = std::mem::take(&mut graph.node).into_iter().enumerate();
@@ -64,7 +78,18 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool) -> bool {
         .filter(|(at, _)| !gone.contains(at))
         .map(|(at, node)| made.remove(&at).unwrap_or(node))
         .collect();
-    !found.is_empty()
+    any
+}
+
+/// Where what follows a convolution's weight begins among its operands.
+fn others(convolution: &Node) -> usize {
+    if convolution.op_type == quantized::NAME { quantized::OTHERS } else { 2 }
+}
+
+/// All nodes that read a value.
+fn reading<'a>(graph: &'a Graph, name: &str) -> Vec<(usize, &'a Node)> {
+    let nodes = graph.node.iter().enumerate();
+    nodes.filter(|(_, node)| node.input.iter().any(|input| input == name)).collect()
 }
 
 /// The node that reads a value, where it is one alone.
@@ -81,6 +106,22 @@ fn readers(graph: &Graph) -> HashMap<String, Option<usize>> {
     readers
 }
 
+/// The two nodes that make `x · sigmoid(x)` of a quantized convolution's result and nothing else reads, where nothing but batch
+/// normalisation was taken in.
+fn silu(graph: &Graph, convolution: &Node) -> Option<[usize; 2]> {
+    let plain = convolution.input.len() <= quantized::OTHERS + 5
+        && convolution.attribute.iter().all(|attribute| attribute.name != RELU);
+    let result = &convolution.output[0];
+    if convolution.op_type != quantized::NAME || !plain || graph.output.iter().any(|it| it.name == *result) {
+        return None;
+    }
+    let readers = reading(graph, result);
+    let &[(sigmoid, gate), (product, last)] = readers.as_slice() else { return None };
+    let is_gate = gate.op_type == "Sigmoid" && !graph.output.iter().any(|it| it.name == gate.output[0]);
+    let of_both = last.op_type == "Mul" && last.input.contains(&gate.output[0]);
+    (is_gate && of_both && reading(graph, &gate.output[0]).len() == 1).then_some([sigmoid, product])
+}
+
 /// Takes batch normalisation into a convolution; whether it is one.
 fn batch_normalization(convolution: &mut Node, next: &Node) -> bool {
     let is_one = next.op_type == "BatchNormalization" && next.input.len() == 5 && next.output.len() == 1;
@@ -88,7 +129,7 @@ fn batch_normalization(convolution: &mut Node, next: &Node) -> bool {
         return false;
     }
     let epsilon = next.attribute.iter().find(|it| it.name == EPSILON).and_then(|it| it.f);
-    convolution.input.resize(3, String::new());
+    convolution.input.resize(others(convolution) + 1, String::new());
     convolution.input.extend_from_slice(&next.input[1..]);
     convolution.attribute.push(Attribute::float(EPSILON, epsilon.unwrap_or(1e-5)));
     convolution.output.clone_from(&next.output);
@@ -101,7 +142,7 @@ fn addition(convolution: &mut Node, next: &Node) -> bool {
     let is_one = next.op_type == "Add" && next.domain.is_empty() && a != b;
     if is_one {
         let other = if *a == convolution.output[0] { b } else { a };
-        convolution.input.resize(7, String::new());
+        convolution.input.resize(others(convolution) + 5, String::new());
         convolution.input.push(other.clone());
         convolution.output.clone_from(&next.output);
     }
