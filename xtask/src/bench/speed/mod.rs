@@ -139,8 +139,8 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
     let size = |file: &str| Ok::<_, anyhow::Error>(checkpoint.join(file).metadata()?.len() as f64);
     let share = match (work.gguf, work.rounded) {
         (Some(file), _) => size(file)? / size("model.safetensors")?,
-        // With a scale of 16 bits for each 32, of the 16 bits that the checkpoint has.
-        (None, Some(rounded)) => (rounded.bits + 0.5) / 16.0,
+        // With a scale of 16 bits for each 32, of the bits that the checkpoint has.
+        (None, Some(rounded)) => (rounded.bits + 0.5) / rounded.stored,
         (None, None) => 1.0,
     };
     let times = in_turns(&mut all, results.rounds)?;

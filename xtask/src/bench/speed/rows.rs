@@ -6,7 +6,7 @@ pub struct Work {
     pub name: &'static str,
     /// A quantized file within the checkpoint that is opened in its place.
     pub gguf: Option<&'static str>,
-    /// What weft rounds the weights of a checkpoint of 16 bits to as it opens it; the peers take them as they are.
+    /// What weft rounds the weights of a checkpoint to as it opens it; the peers take them as they are.
     pub rounded: Option<Rounded>,
     /// The generated crate.
     pub model: &'static str,
@@ -26,9 +26,12 @@ pub struct Rounded {
     /// Its name on the command line.
     pub precision: &'static str,
     pub bits: f64,
+    /// The bits that the checkpoint has.
+    pub stored: f64,
 }
 
-const INT4: Option<Rounded> = Some(Rounded { precision: "int4", bits: 4.0 });
+const INT4: Option<Rounded> = Some(Rounded { precision: "int4", bits: 4.0, stored: 16.0 });
+const INT8: Option<Rounded> = Some(Rounded { precision: "int8", bits: 8.0, stored: 32.0 });
 
 /// One row of the table.
 pub struct Measure {
@@ -121,6 +124,16 @@ const fn seen(what: &'static str) -> Measure {
     Measure { key: "run", what, goals: &[(PYTORCH, 0.6)] }
 }
 
+/// Vision models whose weights and inputs of layers are rounded to 8 bits; PyTorch computes in float32.
+const fn in_8_bits(name: &'static str, title: &'static str, measures: &'static [Measure]) -> Work {
+    Work { rounded: INT8, ..vision(name, title, measures) }
+}
+
+/// What these are to reach.
+const fn seen_in_8_bits(what: &'static str) -> Measure {
+    Measure { key: "run", what, goals: &[(PYTORCH, 0.4)] }
+}
+
 const fn state_space(name: &'static str, title: &'static str) -> Work {
     Work {
         tokens: 16,
@@ -188,7 +201,7 @@ const fn quantized(
     Work { gguf: Some(gguf), peers, measures, ..llama("llama-bf16", title) }
 }
 
-pub const WORKS: [Work; 34] = [
+pub const WORKS: [Work; 38] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -197,12 +210,16 @@ pub const WORKS: [Work; 34] = [
     Work { tokens: 32, ..forward("t5", "t5", "T5-small", &[run("32 tokens in, 32 out")]) },
     forward("detr", "detr", "DETR-R50", &[run("1 image, 800 x 1066 px")]),
     vision("segformer", "SegFormer-B0", &[seen("1 image, 512 px")]),
+    in_8_bits("segformer", "SegFormer-B0 in 8 bits", &[seen_in_8_bits("1 image, 512 px")]),
     vision("rt_detr", "RT-DETR-R18", &[seen("1 image, 640 px")]),
+    in_8_bits("rt_detr", "RT-DETR-R18 in 8 bits", &[seen_in_8_bits("1 image, 640 px")]),
     vision("sam", "SAM ViT-B", &[seen("1 image, 1024 px, 1 point")]),
     vision("depth_anything", "Depth-Anything-S", &[seen("1 image, 518 px")]),
     vision("videomae", "VideoMAE-B", &[seen("16 frames, 224 px")]),
     vision("mobilevit", "MobileViT-S", &[seen("1 image, 256 px")]),
+    in_8_bits("mobilevit", "MobileViT-S in 8 bits", &[seen_in_8_bits("1 image, 256 px")]),
     vision("convnext", "ConvNeXT-T", &[seen("1 image, 224 px")]),
+    in_8_bits("convnext", "ConvNeXT-T in 8 bits", &[seen_in_8_bits("1 image, 224 px")]),
     vision("swin", "Swin-T", &[seen("1 image, 224 px")]),
     forward("bert", "bert", "BERT-base", &[run("1 text of 128 tokens")]),
     forward("perceiver", "perceiver", "Perceiver (language)", &[run("1 text of 2048 bytes")]),
