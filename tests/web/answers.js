@@ -23,17 +23,20 @@ function placed(value, folder) {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, placed(one, folder)]));
 }
 
-/** Answers a golden's calls: what is wrong with them, the calls, the times, and what it was loaded on. */
-export async function answered({ pipeline }, folder, { task, calls }, device) {
-  const tolerance = device === 'wasm' ? 1e-4 : 1e-3;
+/** How far numbers may lie from the reference's, which computes in single precision. */
+const TOLERANCE = { fp32: 1e-4, fp16: 2e-2, bf16: 1e-1, q8: 1e-1, q4: 5e-1 };
+
+/** Answers a golden's calls: what is wrong with them, the calls and those that an error ended, the times, and what it was loaded on. */
+export async function answered({ pipeline }, folder, { task, calls }, device, dtype = 'fp32') {
+  const tolerance = Math.max(TOLERANCE[dtype], device === 'wasm' ? 0 : 1e-3);
   const words = (error) => `${error.name}: ${error.message}`;
-  const record = { task, device, calls: calls.length, wrong: [] };
+  const record = { task, device, dtype, calls: calls.length, errors: 0, wrong: [] };
   const start = performance.now();
   let run;
   try {
-    run = await pipeline(task, folder, { device });
+    run = await pipeline(task, folder, { device, dtype });
   } catch (error) {
-    return { ...record, wrong: [words(error)] };
+    return { ...record, errors: calls.length, wrong: [words(error)] };
   }
   record.load_ms = performance.now() - start;
   record.placement = run.about.placement;
@@ -52,6 +55,7 @@ export async function answered({ pipeline }, folder, { task, calls }, device) {
         record.wrong.push(`call ${index}: ${JSON.stringify(streamed)} was streamed of ${JSON.stringify(whole)}`);
       }
     } catch (error) {
+      record.errors += 1;
       record.wrong.push(`call ${index}: ${words(error)}`);
     }
   }

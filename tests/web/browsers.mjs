@@ -47,7 +47,7 @@ async function chromium(program, more) {
 
 async function firefox(program) {
   const puppeteer = (await import(process.env.WEFT_PUPPETEER ?? 'puppeteer-core')).default;
-  const extraPrefsFirefox = { 'dom.webgpu.enabled': true, 'dom.serviceWorkers.testing.enabled': true };
+  const extraPrefsFirefox = { 'dom.webgpu.enabled': true, 'dom.webgpu.workers.enabled': true, 'gfx.webgpu.ignore-blocklist': true, 'dom.serviceWorkers.testing.enabled': true };
   const options = { browser: 'firefox', executablePath: program, headless: true, extraPrefsFirefox, protocolTimeout: 1_200_000 };
   const started = await puppeteer.launch(options);
   const page = await started.newPage();

@@ -15,6 +15,7 @@ async function machine() {
 find('run').addEventListener('click', async () => {
   find('run').disabled = true;
   const device = find('device').value;
+  const dtype = find('dtype').value;
   try {
     const weft = await import('./package/index.js');
     const where = await machine();
@@ -22,11 +23,11 @@ find('run').addEventListener('click', async () => {
       find('status').textContent = `${place} …`;
       const folder = new URL(`./goldens/${place}`, location.href).href;
       const golden = await (await fetch(`${folder}/task.json`)).json();
-      const record = { golden: place, ...(await answered(weft, folder, golden, device)), ...where, time: new Date().toISOString() };
+      const record = { golden: place, ...(await answered(weft, folder, golden, device, dtype)), ...where, time: new Date().toISOString() };
       records.push(record);
       const row = document.createElement('tr');
       const right = record.wrong.length === 0 ? 'as the reference' : record.wrong.join('\n');
-      row.append(...[place, `${record.calls} on ${device}`, right].map((text) => Object.assign(document.createElement('td'), { textContent: text })));
+      row.append(...[place, `${record.calls} on ${device}, ${dtype}`, right].map((text) => Object.assign(document.createElement('td'), { textContent: text })));
       find('rows').append(row);
     }
     const right = records.filter(({ wrong }) => wrong.length === 0).length;

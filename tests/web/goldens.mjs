@@ -1,6 +1,6 @@
 // Task goldens in a page of a headless browser: each call's answer against the reference's, and texts as they are streamed.
 //
-//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--waiting] [--record]
+//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--dtype=fp32|fp16|bf16|q8|q4] [--waiting] [--record]
 //
 // FOLDER is what `checkpoint.py` wrote: a folder for each model, in it one for each golden. `goldens.html` does the same in any browser. With `--record` the
 // results go to results/pages.json.
@@ -13,6 +13,7 @@ import { keep } from './records.mjs';
 import { serve } from './serve.mjs';
 
 const waiting = process.argv.includes('--waiting');
+const dtype = process.argv.find((one) => one.startsWith('--dtype='))?.slice('--dtype='.length) ?? 'fp32';
 const [packed, folder, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => !one.startsWith('--'));
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -27,21 +28,22 @@ try {
   if (waiting) await page.evaluate(async () => delete WebAssembly.Suspending);
   for (const place of JSON.parse(await readFile(join(folder, 'index.json'), 'utf8'))) {
     const golden = JSON.parse(await readFile(join(folder, place, 'task.json'), 'utf8'));
-    const { calls, wrong } = await page.evaluate(
-      async ([base, place, golden, device]) => {
+    const { calls, errors, wrong } = await page.evaluate(
+      async ([base, place, golden, device, dtype]) => {
         const { answered } = await import(`${base}/answers.js`);
-        return answered(await import(`${base}/package/index.js`), `${base}/goldens/${place}`, golden, device);
+        return answered(await import(`${base}/package/index.js`), `${base}/goldens/${place}`, golden, device, dtype);
       },
-      [base, place, golden, device],
+      [base, place, golden, device, dtype],
     );
     const [model] = place.split('/');
-    const seen = models.get(model) ?? { browser: page.name, device, waiting, model, goldens: 0, calls: 0, right: 0, wrong: [] };
+    const seen = models.get(model) ?? { browser: page.name, device, dtype, waiting, model, goldens: 0, calls: 0, right: 0, errors: 0, wrong: [] };
     models.set(model, seen);
     // A load that failed answers none of the calls.
     const fell = Math.min(calls, wrong.some((line) => !line.startsWith('call ')) ? calls : wrong.length);
     seen.goldens += 1;
     seen.calls += calls;
     seen.right += calls - fell;
+    seen.errors += errors;
     seen.wrong.push(...wrong.map((line) => `${place}: ${line}`.slice(0, 300)));
     right += calls - fell;
     failed += fell;
@@ -52,6 +54,6 @@ try {
   await page.close();
   server.close();
 }
-console.log(`${page.name}, ${device}: ${right} calls answered as by the reference, ${failed} not`);
-if (process.argv.includes('--record')) await keep('goldens', ['browser', 'device', 'waiting', 'model'], [...models.values()]);
+console.log(`${page.name}, ${device}, ${dtype}: ${right} calls answered as by the reference, ${failed} not`);
+if (process.argv.includes('--record')) await keep('goldens', ['browser', 'device', 'dtype', 'waiting', 'model'], [...models.values()]);
 process.exit(failed === 0 && right > 0 ? 0 : 1);

@@ -15,7 +15,7 @@ const where = (entries) => {
   const span = days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`;
   return `${[...new Set(entries.map(({ machine }) => machine))].join(', ')}, ${span}.`;
 };
-const device = ({ device, waiting }) => `\`${device}\`${waiting ? ', waiting' : ''}`;
+const device = ({ device, dtype = 'fp32', waiting }) => `\`${device}\`${dtype === 'fp32' ? '' : `, ${dtype}`}${waiting ? ', waiting' : ''}`;
 
 const drawn = {
   sizes: (entries) =>
@@ -27,11 +27,12 @@ const drawn = {
     )}\n\n${where(entries)}`,
   peers: (entries) =>
     entries
-      .map(({ browser, peer, rounds, ratio, range, medians, off }) => {
-        const rows = { load: 'load, ms', result: 'first result, ms', call: 'a call of six sentences, ms', peak_mb: 'peak memory, MB' };
+      .map(({ browser, peer, model, dtype, what, rounds, ratio, range, medians, off }) => {
+        const rows = { load: 'load, ms', result: 'first result, ms', call: `${what}, ms`, peak_mb: 'peak memory, MB' };
         const of = (what) => [rows[what], medians.weft[what].toFixed(0), medians.transformers[what].toFixed(0), ratio[what].toFixed(2), range[what].map((one) => one.toFixed(2)).join(' to ')];
-        const lines = table([`${browser}, ${rounds} rounds`, 'Weft', peer, 'ratio', 'of single rounds'], Object.keys(rows).map(of));
-        return `${lines}\n\nThe vectors differ by ${off.toExponential(1)} at most.`;
+        const lines = table([`${model}, ${dtype}, ${browser}, ${rounds} rounds`, 'Weft', peer, 'ratio', 'of single rounds'], Object.keys(rows).map(of));
+        const same = off === 0 ? 'The texts are the same.' : `Of the texts the last ${(100 * off).toFixed(0)} % differ.`;
+        return `${lines}\n\n${what.includes('token') ? same : `The vectors differ by ${off.toExponential(1)} at most.`}`;
       })
       .join('\n\n') + ` ${where(entries)}`,
   many: (entries) =>
@@ -41,10 +42,12 @@ const drawn = {
     const models = [...new Set(entries.map(({ model }) => model))].sort();
     const cell = (model, place) => {
       const found = entries.find((one) => one.model === model && `${one.browser}, ${device(one)}` === place);
-      return found ? `${found.right}/${found.calls}` : '-';
+      if (!found) return '-';
+      const ended = found.errors > 0 ? `, ${found.errors} ended` : '';
+      return `${found.right}/${found.calls}${ended}`;
     };
-    // The first line of each golden says what kind of difference it is.
-    const wrong = entries.flatMap((one) => {
+    // The first line of each golden says what kind of difference it is. Rounded weights choose otherwise.
+    const wrong = entries.filter(({ dtype }) => !['q8', 'q4'].includes(dtype)).flatMap((one) => {
       const lines = new Map();
       for (const line of one.wrong) if (!lines.has(line.split(': ')[0])) lines.set(line.split(': ')[0], line);
       return [...lines.values()].map((line) => `- ${one.browser}, ${device(one)}: \`${line.replaceAll('`', "'").replaceAll('\n', ' ')}\``);
