@@ -19,8 +19,8 @@ pub struct KnownModel {
 /// The architectures of a build, by `model_type`.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRegistry {
-    /// Those of each category that are in this build.
-    pub architectures: &'static [&'static [DynArchitecture]],
+    /// Those of each category that are in this build. Each is another crate's static, so that what they call is compiled there.
+    pub architectures: &'static [&'static &'static [DynArchitecture]],
     /// Those of each category that could be.
     pub known: &'static [&'static [KnownModel]],
 }
@@ -28,7 +28,7 @@ pub struct ModelRegistry {
 impl ModelRegistry {
     /// The architectures of this build.
     pub fn architectures(&self) -> impl Iterator<Item = &'static DynArchitecture> {
-        self.architectures.iter().copied().flatten()
+        self.architectures.iter().flat_map(|category| category.iter())
     }
 
     /// The models that builds of all categories have.

@@ -19,29 +19,29 @@ use weft::{Error, Hardware, ModelRegistry, Precision};
 static REGISTRY: ModelRegistry = ModelRegistry {
     architectures: &[
         #[cfg(feature = "audio")]
-        weft_audio::ARCHITECTURES,
+        &weft_audio::ARCHITECTURES,
         #[cfg(feature = "encoder-decoders")]
-        weft_encoder_decoders::ARCHITECTURES,
+        &weft_encoder_decoders::ARCHITECTURES,
         #[cfg(feature = "mixture-of-experts")]
-        weft_mixture_of_experts::ARCHITECTURES,
+        &weft_mixture_of_experts::ARCHITECTURES,
         #[cfg(feature = "multimodal")]
-        weft_multimodal::ARCHITECTURES,
+        &weft_multimodal::ARCHITECTURES,
         #[cfg(feature = "speech-text")]
-        weft_speech_text::ARCHITECTURES,
+        &weft_speech_text::ARCHITECTURES,
         #[cfg(feature = "state-space")]
-        weft_state_space::ARCHITECTURES,
+        &weft_state_space::ARCHITECTURES,
         #[cfg(feature = "text-decoders")]
-        weft_text_decoders::ARCHITECTURES,
+        &weft_text_decoders::ARCHITECTURES,
         #[cfg(feature = "text-encoders")]
-        weft_text_encoders::ARCHITECTURES,
+        &weft_text_encoders::ARCHITECTURES,
         #[cfg(feature = "time-series")]
-        weft_time_series::ARCHITECTURES,
+        &weft_time_series::ARCHITECTURES,
         #[cfg(feature = "video")]
-        weft_video::ARCHITECTURES,
+        &weft_video::ARCHITECTURES,
         #[cfg(feature = "vision")]
-        weft_vision::ARCHITECTURES,
+        &weft_vision::ARCHITECTURES,
         #[cfg(feature = "vision-language")]
-        weft_vision_language::ARCHITECTURES,
+        &weft_vision_language::ARCHITECTURES,
     ],
     known: &[],
 };

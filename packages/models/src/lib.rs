@@ -56,31 +56,31 @@ pub use weft_time_series as time_series;
 pub static REGISTRY: ModelRegistry = ModelRegistry {
     architectures: &[
         #[cfg(feature = "text-encoders")]
-        text_encoders::ARCHITECTURES,
+        &text_encoders::ARCHITECTURES,
         #[cfg(feature = "text-decoders")]
-        text_decoders::ARCHITECTURES,
+        &text_decoders::ARCHITECTURES,
         #[cfg(feature = "encoder-decoders")]
-        encoder_decoders::ARCHITECTURES,
+        &encoder_decoders::ARCHITECTURES,
         #[cfg(feature = "vision")]
-        vision::ARCHITECTURES,
+        &vision::ARCHITECTURES,
         #[cfg(feature = "audio")]
-        audio::ARCHITECTURES,
+        &audio::ARCHITECTURES,
         #[cfg(feature = "vision-language")]
-        vision_language::ARCHITECTURES,
+        &vision_language::ARCHITECTURES,
         #[cfg(feature = "multimodal")]
-        multimodal::ARCHITECTURES,
+        &multimodal::ARCHITECTURES,
         #[cfg(feature = "video")]
-        video::ARCHITECTURES,
+        &video::ARCHITECTURES,
         #[cfg(feature = "speech-text")]
-        speech_text::ARCHITECTURES,
+        &speech_text::ARCHITECTURES,
         #[cfg(feature = "diffusion")]
-        diffusion::ARCHITECTURES,
+        &diffusion::ARCHITECTURES,
         #[cfg(feature = "mixture-of-experts")]
-        mixture_of_experts::ARCHITECTURES,
+        &mixture_of_experts::ARCHITECTURES,
         #[cfg(feature = "state-space")]
-        state_space::ARCHITECTURES,
+        &state_space::ARCHITECTURES,
         #[cfg(feature = "time-series")]
-        time_series::ARCHITECTURES,
+        &time_series::ARCHITECTURES,
     ],
     known: known::MODELS,
 };

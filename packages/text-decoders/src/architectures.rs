@@ -5,8 +5,8 @@
 
 use weft::DynArchitecture;
 
-/// The architectures of this build, for [`weft::ModelRegistry`].
-pub const ARCHITECTURES: &[DynArchitecture] = &[
+/// The architectures of this build, for [`weft::ModelRegistry`]. A static: the code of each model is this crate's, once.
+pub static ARCHITECTURES: &[DynArchitecture] = &[
     #[cfg(feature = "apertus")]
     DynArchitecture::of::<crate::apertus::Model>(),
     #[cfg(feature = "arcee")]

@@ -70,18 +70,39 @@ pub(in crate::lower) fn quotient(g: &mut Graph, a: &Tensor, b: &Tensor) -> Resul
     g.div(&multiple, b)
 }
 
-/// Quotients and remainders of whole numbers, none below 0 and all below 2²⁴, by way of floating-point numbers: WebNN's kernels
-/// have none of 64 bits.
+/// Quotients and remainders of whole numbers, none below 0, by that of floating-point numbers, which is 1 off at most where it is
+/// below 2²², and what then is left: WebNN divides no integers of 64 bits.
 pub(in crate::lower) fn whole_by_numbers(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::Binary(op @ (Binary::Div | Binary::Mod)), [a, b]) = (it.op, it.operands) else {
         return Ok(None);
     };
-    if a.dtype().is_float() {
+    let whole = a.dtype();
+    if whole.is_float() {
         return Ok(None);
     }
-    let [a, b] = [a, b].map(|x| g.cast(x, Dtype::F32));
-    let number = if *op == Binary::Div { quotient(g, &a, &b)? } else { remainder(g, &a, &b)? };
-    Ok(Some(g.cast(&number, it.result.dtype())))
+    let [above, below] = [a, b].map(|x| g.cast(x, Dtype::F32));
+    let near = g.div(&above, &below)?;
+    let near = g.unary(Unary::Floor, &near);
+    let near = g.cast(&near, whole);
+    let rest = rest_of(g, a, b, &near)?;
+    // One less where that is below 0, and one more unless it is below the divisor.
+    let (zero, one) = (g.integer(0), g.integer(1));
+    let less = g.binary(Binary::Less, &rest, &zero)?;
+    let fits = g.binary(Binary::Less, &rest, b)?;
+    let [less, fits] = [less, fits].map(|x| g.cast(&x, whole));
+    let quotient = g.add(&near, &one)?;
+    let quotient = g.sub(&quotient, &less)?;
+    let quotient = g.sub(&quotient, &fits)?;
+    match op {
+        Binary::Div => Ok(Some(quotient)),
+        _ => rest_of(g, a, b, &quotient).map(Some),
+    }
+}
+
+/// What `times` of b leave of a.
+fn rest_of(g: &mut Graph, a: &Tensor, b: &Tensor, times: &Tensor) -> Result<Tensor> {
+    let multiple = g.mul(times, b)?;
+    g.sub(a, &multiple)
 }
 
 /// Quotients of whole numbers, rounded down, as those of multiples of the divisor, which no rounding changes: a kernel that
