@@ -161,7 +161,6 @@ impl weft::Configuration for Config {
             ("intermediate_size", self.intermediate_size),
             ("num_attention_heads", self.num_attention_heads),
             ("max_position_embeddings", self.max_position_embeddings),
-            ("num_experts_per_tok", self.num_experts_per_tok),
             ("mamba_n_heads", self.mamba_n_heads),
             ("mamba_n_groups", self.mamba_n_groups),
             ("mamba_d_state", self.mamba_d_state),

@@ -122,7 +122,7 @@ DECODERS = (
         },
         {
             "rope": {"position_embedding_type": "rope"},
-            "dense": {"num_local_experts": 0},
+            "dense": {"num_local_experts": 0, "num_experts_per_tok": 0},
             "multipliers": {
                 "embedding_multiplier": 3.0,
                 "logits_scaling": 2.0,
