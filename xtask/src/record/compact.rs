@@ -5,7 +5,7 @@
 //! {"setting":{"id":"3f9a01c2","run":"..","versions":{..},"machine":{..}}}
 //! {"text":{"id":"0c11d2e3","is":"no cuda here: .."}}
 //! {"cases":{"model":"bert","precision":"f32","evidence":"device","setting":"3f9a01c2","time":1795260240,"count":1}}
-//! ["base","BertModel",[["last_hidden_state",6e-7,3.1e-7]],[40],[12.1,3.5,0.4,1.3],25.1]
+//! ["base","BertModel",[["last_hidden_state",6e-7,3.1e-7]],[40],[12,3.5,0.4,1.3],25]
 //! {"end":"weft-results/1"}
 //! ```
 //!
@@ -185,9 +185,8 @@ fn case_line(header: &Header, record: &Record) -> Result<String> {
     let outputs: Vec<_> = record.outputs.iter().filter(kept).map(output).collect();
     let nodes =
         header.devices.iter().map(|device| record.placement.get(device).map_or(json!(0), |n| json!(n)));
-    let ms =
-        header.stages.iter().map(|stage| record.ms.get(stage).map_or(Value::Null, |ms| json!(tenths(*ms))));
-    let memory = record.memory_bytes.map(|bytes| (bytes / 100_000) as f64 / 10.0);
+    let ms = header.stages.iter().map(|stage| record.ms.get(stage).map_or(Value::Null, |ms| measured(*ms)));
+    let memory = record.memory_bytes.map(|bytes| measured(bytes as f64 / 1e6));
     // What was lowered ran on another device, whose times and memory say nothing of the backend.
     let observed = record.evidence != "lowered";
     let columns = [
@@ -246,9 +245,12 @@ fn short(value: f64) -> f64 {
     format!("{value:.1e}").parse().unwrap_or(value)
 }
 
-/// What milliseconds are shown to.
-fn tenths(value: f64) -> f64 {
-    format!("{value:.1}").parse().unwrap_or(value)
+/// Milliseconds and megabytes: tenths below ten, whole ones from there on.
+fn measured(value: f64) -> Value {
+    match value < 9.95 {
+        true => json!(format!("{value:.1}").parse().unwrap_or(value)),
+        false => json!(value.round() as u64),
+    }
 }
 
 /// Reads a file; one that was cut short or spoilt is an error that names the line.
