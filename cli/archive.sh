@@ -11,12 +11,15 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 target=${1:-$host}
 features=()
 [ -z "${WEFT_FEATURES:-}" ] || features=(--no-default-features --features "$WEFT_FEATURES")
-cargo build --locked --release --package weft-cli --target "$target" ${features[@]+"${features[@]}"}
+built=${CARGO_TARGET_DIR:-target}/release
+other=()
+[ "$target" = "$host" ] || { other=(--target "$target"); built=${CARGO_TARGET_DIR:-target}/$target/release; }
+cargo build --locked --release --package weft-cli ${other[@]+"${other[@]}"} ${features[@]+"${features[@]}"}
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 name=weft-$version-$target
 case $target in *windows*) program=weft.exe ;; *) program=weft ;; esac
-built=target/$target/release/$program
+built=$built/$program
 out=target/archives
 folder=$out/$name
 rm -rf "$folder" && mkdir -p "$folder/completions"

