@@ -61,8 +61,10 @@ impl Kernels {
             emulated: false,
         };
         match hardware {
-            // Below level 4, and for other blocks of 2 bits, ONNX Runtime 1.31 dequantizes the whole weight in each run.
+            // Below level 4, and for other blocks of 2 bits, ONNX Runtime 1.31 dequantizes the whole weight in each run. In a page it
+            // has no GatherBlockQuantized (1.30).
             Hardware::Cpu | Hardware::Auto => Self {
+                embedding_bits: if cfg!(target_family = "wasm") { &[] } else { all.embedding_bits },
                 two_bit_groups: &[128, 64, 32],
                 accuracy_level: 4,
                 bias: true,
