@@ -5,6 +5,9 @@
 //! `TENSOR_PROCESSORS` of transformers.
 
 mod decoders;
+mod encoders;
+mod fields;
+mod fused;
 mod mixtures;
 mod names;
 mod splits;
@@ -210,5 +213,5 @@ pub fn all() -> Vec<&'static str> {
 }
 
 fn every() -> impl Iterator<Item = &'static Architecture> {
-    [decoders::ALL, mixtures::ALL, states::ALL].into_iter().flatten()
+    [decoders::ALL, fused::ALL, encoders::ALL, mixtures::ALL, states::ALL].into_iter().flatten()
 }

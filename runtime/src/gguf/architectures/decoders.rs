@@ -1,73 +1,17 @@
-//! Decoders and encoders.
+//! Decoders with queries, keys and values of their own.
 
-use super::names::{
-    BEFORE_NORMS, BERT, BLOOM, DECODER, FALCON, FALCON_NORM, FALCON_NORMS, FUSED_MLP, GATED_MLP, GLM4_NORMS,
-    GPT_NEOX, GPT2, HUNYUAN_NORMS, MIXTRAL, MPT, NOMIC, PHI, POST_ATTENTION_NORM, POST_NORMS, PRE_NORMS,
-    STARCODER2, UNGATED_MLP,
+use super::fields::{
+    BIASES, Changes, GRANITE, HEADS, INTERMEDIATE, KV_HEADS, LAYER_NORM, LAYER_TYPES, RMS, ROTARY, SIZES,
+    WINDOW, one, plain,
 };
-use super::{Architecture, Change, Model, Names, Rope, Source, When};
-use Source::{Fixed, Has, HeadDim, Key, Lacks, Maybe, QueryScalar, Rows};
+use super::names::{
+    BEFORE_NORMS, DECODER, FUSED_MLP, GATED_MLP, GLM4_NORMS, HUNYUAN_NORMS, MIXTRAL, PHI,
+    POST_ATTENTION_NORM, POST_NORMS, PRE_NORMS, STARCODER2, UNGATED_MLP,
+};
+use super::{Architecture, Change, Model, Rope, Source, When};
+use Source::{Fixed, Has, HeadDim, Key, Lacks, Maybe, QueryScalar};
 
-pub(super) type Fields = [(&'static str, Source)];
-pub(super) type Changes = [(&'static str, Change)];
-
-/// What every decoder's configuration has.
-pub(super) const SIZES: &Fields = &[
-    ("vocab_size", Rows("token_embd.weight")),
-    ("hidden_size", Key(&["embedding_length"])),
-    ("num_hidden_layers", Key(&["block_count"])),
-    ("num_attention_heads", Key(&["attention.head_count"])),
-    ("max_position_embeddings", Key(&["context_length"])),
-    ("tie_word_embeddings", Lacks("output.weight")),
-];
-
-pub(super) const INTERMEDIATE: &Fields = &[("intermediate_size", Key(&["feed_forward_length"]))];
-pub(super) const KV_HEADS: &Fields =
-    &[("num_key_value_heads", Key(&["attention.head_count_kv", "attention.head_count"]))];
-pub(super) const HEADS: &Fields = &[("head_dim", HeadDim)];
-pub(super) const RMS: &Fields = &[("rms_norm_eps", Key(&["attention.layer_norm_rms_epsilon"]))];
-pub(super) const GRANITE: &Fields = &[
-    ("embedding_multiplier", Key(&["embedding_scale"])),
-    ("residual_multiplier", Key(&["residual_scale"])),
-    ("attention_multiplier", Key(&["attention.scale"])),
-    ("logits_scaling", Key(&["logit_scale"])),
-];
-const LAYER_NORM: &Fields = &[("layer_norm_eps", Key(&["attention.layer_norm_epsilon"]))];
-const BIASES: &Fields =
-    &[("attention_bias", Has("blk.0.attn_q.bias")), ("mlp_bias", Has("blk.0.ffn_down.bias"))];
-const WINDOW: &Fields = &[("sliding_window", Source::Window)];
-const LAYER_TYPES: &Fields = &[("layer_types", Source::LayerTypes)];
-pub(super) const ROTARY: &Changes = &[
-    ("attn_q.weight", Change::RotaryQueries),
-    ("attn_q.bias", Change::RotaryQueries),
-    ("attn_k.weight", Change::RotaryKeys),
-    ("attn_k.bias", Change::RotaryKeys),
-];
-/// Those of Falcon, of which attention and MLP are beside each other: as llama.cpp has it for every file.
-const FALCON_FIELDS: &Fields = &[
-    ("num_kv_heads", Key(&["attention.head_count_kv", "attention.head_count"])),
-    ("layer_norm_epsilon", Key(&["attention.layer_norm_epsilon"])),
-    ("new_decoder_architecture", Fixed("true")),
-    ("parallel_attn", Fixed("true")),
-    ("bias", Has("blk.0.attn_qkv.bias")),
-    ("alibi", Fixed("false")),
-];
 const NORMS_PLUS_ONE: &Changes = &[("norm.weight", Change::PlusOne)];
-const SPLIT_QKV: &Changes = &[("attn_qkv.weight", Change::SplitHeads), ("attn_qkv.bias", Change::SplitHeads)];
-
-pub(super) const fn one(model_type: &'static str, class: &'static str) -> Model {
-    Model { model_type, class, when: When::Always }
-}
-
-/// A decoder without changes, of one model.
-pub(super) const fn plain(
-    name: &'static str,
-    models: &'static [Model],
-    fields: &'static [&'static Fields],
-    tensors: &'static [&'static Names],
-) -> Architecture {
-    Architecture { name, models, fields, rope: Rope::Heads, tensors, changes: &[], splits: &[] }
-}
 
 pub const ALL: &[Architecture] = &[
     Architecture {
@@ -209,76 +153,6 @@ pub const ALL: &[Architecture] = &[
         ],
         &[DECODER, PRE_NORMS, STARCODER2],
     ),
-    Architecture {
-        rope: Rope::Absent,
-        changes: &[
-            ("attn_qkv.weight", Change::Transposed),
-            ("attn_output.weight", Change::Transposed),
-            ("ffn_up.weight", Change::Transposed),
-            ("ffn_down.weight", Change::Transposed),
-        ],
-        ..plain(
-            "gpt2",
-            &[one("gpt2", "GPT2LMHeadModel")],
-            &[
-                SIZES,
-                INTERMEDIATE,
-                &[("layer_norm_epsilon", Key(&["attention.layer_norm_epsilon"]))],
-                &[("n_inner", Key(&["feed_forward_length"]))],
-            ],
-            &[GPT2],
-        )
-    },
-    Architecture {
-        changes: SPLIT_QKV,
-        ..plain(
-            "gptneox",
-            &[one("gpt_neox", "GPTNeoXForCausalLM")],
-            &[SIZES, INTERMEDIATE, LAYER_NORM, &[("use_parallel_residual", Key(&["use_parallel_residual"]))]],
-            &[GPT_NEOX],
-        )
-    },
-    Architecture {
-        rope: Rope::Absent,
-        changes: SPLIT_QKV,
-        ..plain(
-            "bloom",
-            &[one("bloom", "BloomForCausalLM")],
-            &[SIZES, &[("layer_norm_epsilon", Key(&["attention.layer_norm_epsilon"]))]],
-            &[BLOOM],
-        )
-    },
-    Architecture {
-        rope: Rope::Absent,
-        ..plain(
-            "mpt",
-            &[one("mpt", "MptForCausalLM")],
-            &[SIZES, &[("layer_norm_epsilon", Key(&["attention.layer_norm_epsilon"]))]],
-            &[MPT],
-        )
-    },
-    Architecture {
-        changes: SPLIT_QKV,
-        ..plain(
-            "falcon",
-            &[Model {
-                model_type: "falcon",
-                class: "FalconForCausalLM",
-                when: When::HasTensor("blk.0.attn_norm_2.weight"),
-            }],
-            &[SIZES, INTERMEDIATE, FALCON_FIELDS, &[("num_ln_in_parallel_attn", Fixed("2"))]],
-            &[FALCON, FALCON_NORMS],
-        )
-    },
-    Architecture {
-        changes: SPLIT_QKV,
-        ..plain(
-            "falcon",
-            &[one("falcon", "FalconForCausalLM")],
-            &[SIZES, INTERMEDIATE, FALCON_FIELDS, &[("num_ln_in_parallel_attn", Fixed("1"))]],
-            &[FALCON, FALCON_NORM],
-        )
-    },
     plain(
         "stablelm",
         &[one("stablelm", "StableLmForCausalLM")],
@@ -416,43 +290,6 @@ pub const ALL: &[Architecture] = &[
         &[one("jais2", "Jais2ForCausalLM")],
         &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, LAYER_NORM, BIASES],
         &[DECODER, PRE_NORMS, UNGATED_MLP],
-    ),
-    Architecture {
-        rope: Rope::Absent,
-        ..plain(
-            "starcoder",
-            &[one("gpt_bigcode", "GPTBigCodeForCausalLM")],
-            &[
-                SIZES,
-                &[
-                    ("layer_norm_epsilon", Key(&["attention.layer_norm_epsilon"])),
-                    ("n_inner", Key(&["feed_forward_length"])),
-                    ("multi_query", Fixed("true")),
-                ],
-            ],
-            &[GPT2],
-        )
-    },
-    plain(
-        "eurobert",
-        &[one("eurobert", "EuroBertModel")],
-        &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS],
-        &[DECODER, PRE_NORMS, GATED_MLP],
-    ),
-    Architecture {
-        rope: Rope::Absent,
-        ..plain(
-            "bert",
-            &[one("bert", "BertModel")],
-            &[SIZES, INTERMEDIATE, LAYER_NORM, &[("type_vocab_size", Rows("token_types.weight"))]],
-            &[BERT],
-        )
-    },
-    plain(
-        "nomic-bert",
-        &[one("nomic_bert", "NomicBertModel")],
-        &[SIZES, INTERMEDIATE, LAYER_NORM, &[("type_vocab_size", Rows("token_types.weight"))]],
-        &[NOMIC],
     ),
     Architecture {
         changes: ROTARY,

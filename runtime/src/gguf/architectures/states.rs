@@ -1,6 +1,6 @@
 //! Models with states of a fixed size: state spaces and short convolutions.
 
-use super::decoders::{Fields, GRANITE, HEADS, KV_HEADS, RMS, SIZES, one, plain};
+use super::fields::{Fields, GRANITE, HEADS, KV_HEADS, RMS, SIZES, one, plain};
 use super::mixtures::EXPERT_COUNTS;
 use super::names::{
     DECODER, DELTA_RULE, EXPERTS, GRANITE_HYBRID, GRANITE_MOE, LFM2, LFM2_EXPERTS, MAMBA, MAMBA2, MAMBAS,

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
+mod blocks;
 mod names;
 mod rows;
 mod splits;
 
+use blocks::unpack;
 use names::Names;
-use rows::{RowOrder, Rows, turned, unpack};
+use rows::{RowOrder, Rows, turned};
 use splits::{Found, Joined};
 
 use super::{BlockQuantized, Bytes, WeightData};

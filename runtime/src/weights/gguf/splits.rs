@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::rows::{RowOrder, Rows, Run, turned, unpack};
+use super::blocks::unpack;
+use super::rows::{RowOrder, Rows, Run, turned};
 use super::{Entry, Place, Tensors, Undo, refused};
 use crate::gguf::architectures::{Arrangement, Layout, Split};
 use crate::gguf::file::Tensor;
