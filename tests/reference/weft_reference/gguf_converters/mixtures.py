@@ -1,0 +1,128 @@
+"""Decoders with mixtures of experts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft_reference.gguf_converters.changes import FLAT, ROTARY
+from weft_reference.gguf_converters.converter import (
+    EXPERTS,
+    GRANITE,
+    HEAD,
+    LLAMA,
+    MLP,
+    RMS,
+    ROUTED,
+    SIZES,
+    USED,
+    WINDOW,
+    Converter,
+)
+from weft_reference.gguf_converters.splits import GPT_OSS_SPLITS, GRANITE_SPLITS, LATENT_SPLITS
+
+LATENT = (
+    SIZES
+    | MLP
+    | RMS
+    | ROUTED
+    | {
+        "attention.q_lora_rank": "q_lora_rank",
+        "attention.kv_lora_rank": "kv_lora_rank",
+        "expert_group_count": "n_group",
+        "expert_group_used_count": "topk_group",
+    }
+)
+
+
+def _latent_sizes(c: Any) -> dict[str, Any]:
+    """Keys and values as one head of the latent vectors, and the heads' own widths under keys of their own."""
+    sizes: dict[str, Any] = {
+        "attention.head_count_kv": 1,
+        "attention.key_length": c.kv_lora_rank + c.qk_rope_head_dim,
+        "attention.value_length": c.kv_lora_rank,
+        "attention.key_length_mla": c.qk_nope_head_dim + c.qk_rope_head_dim,
+        "attention.value_length_mla": c.v_head_dim,
+    }
+    if all_dim := c.rope_parameters.get("mscale_all_dim"):
+        sizes["rope.scaling.yarn_log_multiplier"] = 0.1 * all_dim
+    return sizes
+
+
+CONVERTERS = {
+    "mixtral": Converter(
+        "llama",
+        LLAMA | {"expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"},
+        ROTARY,
+    ),
+    "qwen2_moe": Converter(
+        "qwen2moe",
+        LLAMA | EXPERTS | {"expert_shared_feed_forward_length": "shared_expert_intermediate_size"},
+        FLAT,
+    ),
+    "qwen3_moe": Converter("qwen3moe", LLAMA | HEAD | EXPERTS),
+    "granitemoe": Converter(
+        "granitemoe",
+        LLAMA | GRANITE | USED | {"expert_count": "num_local_experts"},
+        ROTARY,
+        splits=lambda _: GRANITE_SPLITS,
+    ),
+    "granitemoeshared": Converter(
+        "granitemoe",
+        LLAMA
+        | GRANITE
+        | USED
+        | {"expert_count": "num_local_experts", "expert_shared_feed_forward_length": "shared_intermediate_size"},
+        ROTARY,
+        splits=lambda _: GRANITE_SPLITS,
+    ),
+    "gpt_oss": Converter(
+        "gpt-oss",
+        LLAMA
+        | HEAD
+        | WINDOW
+        | USED
+        | {"expert_count": "num_local_experts", "expert_feed_forward_length": "intermediate_size"},
+        splits=lambda _: GPT_OSS_SPLITS,
+    ),
+    "deepseek_v2": Converter(
+        "deepseek2", LATENT, fixed={"expert_gating_func": 1}, made=_latent_sizes, splits=lambda _: LATENT_SPLITS
+    ),
+    "deepseek_v3": Converter(
+        "deepseek2", LATENT, fixed={"expert_gating_func": 2}, made=_latent_sizes, splits=lambda _: LATENT_SPLITS
+    ),
+    "glm4_moe_lite": Converter(
+        "deepseek2",
+        LATENT,
+        fixed={"expert_gating_func": 2},
+        made=lambda c: _latent_sizes(c) | {"leading_dense_block_count": c.mlp_layer_types.count("dense")},
+        splits=lambda _: LATENT_SPLITS,
+    ),
+    "olmoe": Converter("olmoe", LLAMA | USED | {"expert_count": "num_experts"}),
+    "phimoe": Converter("phimoe", LLAMA | USED | {"expert_count": "num_local_experts"}),
+    "ernie4_5_moe": Converter(
+        "ernie4_5-moe",
+        LLAMA
+        | HEAD
+        | {
+            "expert_count": "moe_num_experts",
+            "expert_used_count": "moe_k",
+            "expert_feed_forward_length": "moe_intermediate_size",
+            "expert_shared_count": "moe_num_shared_experts",
+            "leading_dense_block_count": "moe_layer_start_index",
+            "interleave_moe_layer_step": "moe_layer_interval",
+        },
+        made=lambda c: {"expert_shared_feed_forward_length": c.intermediate_size // c.num_key_value_heads},
+    ),
+    "hunyuan_v1_moe": Converter(
+        "hunyuan-moe",
+        LLAMA | HEAD | {"expert_count": "num_experts", "expert_feed_forward_length": "intermediate_size"},
+        made=lambda c: {"expert_used_count": c.moe_topk, "expert_shared_count": 1},
+    ),
+    "glm4_moe": Converter("glm4moe", LLAMA | HEAD | ROUTED, fixed={"expert_gating_func": 2}),
+    "dots1": Converter("dots1", LLAMA | HEAD | ROUTED, fixed={"expert_gating_func": 2}),
+    "minimax_m2": Converter(
+        "minimax-m2",
+        LLAMA | HEAD | USED | {"expert_count": "num_local_experts", "expert_feed_forward_length": "intermediate_size"},
+        fixed={"expert_gating_func": 2},
+    ),
+}
