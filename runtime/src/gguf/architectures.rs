@@ -7,7 +7,7 @@
 mod decoders;
 mod encoders;
 mod fields;
-mod fused;
+mod fused_qkv;
 mod mixtures;
 mod names;
 mod splits;
@@ -213,5 +213,5 @@ pub fn all() -> Vec<&'static str> {
 }
 
 fn every() -> impl Iterator<Item = &'static Architecture> {
-    [decoders::ALL, fused::ALL, encoders::ALL, mixtures::ALL, states::ALL].into_iter().flatten()
+    [decoders::ALL, fused_qkv::ALL, encoders::ALL, mixtures::ALL, states::ALL].into_iter().flatten()
 }

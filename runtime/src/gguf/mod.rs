@@ -55,13 +55,13 @@ impl Gguf {
         let Some(named) = first.metadata.get("general.architecture").and_then(Value::text) else {
             return Err(wrong("has no `general.architecture`".to_owned()));
         };
-        let rows: Vec<_> = architectures::of(named).collect();
-        let architecture = rows.first().ok_or_else(|| wrong(format!("is of the architecture `{named}`")))?;
+        let mut rows = architectures::of(named).collect::<Vec<_>>().into_iter();
+        let architecture = rows.next().ok_or_else(|| wrong(format!("is of the architecture `{named}`")))?;
         let mut gguf = Self { architecture, files };
-        for other in rows {
-            if config::model(&gguf, &[]).is_none() {
-                gguf.architecture = other;
-            }
+        // The first row of this name that has a model for the file.
+        while config::model(&gguf, &[]).is_none() {
+            let Some(other) = rows.next() else { break };
+            gguf.architecture = other;
         }
         Ok(gguf)
     }

@@ -240,7 +240,7 @@ const WEBNN: &[Pass] = &[
     GATHER_BY_PRODUCT,
     GRID_SAMPLE,
     LOG_SOFTMAX,
-    Pass::each("whole quotients by numbers", arithmetic::whole_by_numbers),
+    Pass::each("integer division by floating point", arithmetic::integer_division),
     BFLOAT16,
     TRANSPOSE_RUNS,
     FLAT_WAVES,

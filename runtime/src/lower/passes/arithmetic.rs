@@ -72,7 +72,7 @@ pub(in crate::lower) fn quotient(g: &mut Graph, a: &Tensor, b: &Tensor) -> Resul
 
 /// Quotients and remainders of whole numbers, none below 0, by that of floating-point numbers, which is 1 off at most where it is
 /// below 2²², and what then is left: WebNN divides no integers of 64 bits.
-pub(in crate::lower) fn whole_by_numbers(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+pub(in crate::lower) fn integer_division(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::Binary(op @ (Binary::Div | Binary::Mod)), [a, b]) = (it.op, it.operands) else {
         return Ok(None);
     };

@@ -65,6 +65,11 @@ pub(super) struct Epilogue<'a> {
     pub(super) relu: bool,
 }
 
+/// Zero for what is below it (`Relu`); what is not a number stays none.
+fn rectified(number: f32) -> f32 {
+    if number < 0.0 { 0.0 } else { number }
+}
+
 impl Epilogue<'_> {
     /// What numbers of a channel are multiplied with, and what is added then.
     pub(super) fn of(&self, channel: usize) -> (f32, f32) {
@@ -78,27 +83,24 @@ impl Epilogue<'_> {
             numbers.iter_mut().zip(&addend[place..]).for_each(|(number, other)| *number += other);
         }
         if self.relu {
-            // What is not a number stays none.
-            numbers.iter_mut().for_each(|number| *number = if *number < 0.0 { 0.0 } else { *number });
+            numbers.iter_mut().for_each(|number| *number = rectified(*number));
         }
     }
 
     /// Numbers of one channel, of which the first stands at a place of the result.
     fn apply(&self, channel: usize, place: usize, sums: &mut [f32]) {
         let (factor, summand) = self.of(channel);
-        // What is not a number stays none.
-        let relu = |sum: f32| if sum < 0.0 { 0.0 } else { sum };
         let addend = self.addend.map(|addend| &addend[place..]);
         match (addend, self.relu) {
             (None, false) => sums.iter_mut().for_each(|sum| *sum = *sum * factor + summand),
-            (None, true) => sums.iter_mut().for_each(|sum| *sum = relu(*sum * factor + summand)),
+            (None, true) => sums.iter_mut().for_each(|sum| *sum = rectified(*sum * factor + summand)),
             (Some(addend), false) => {
                 sums.iter_mut().zip(addend).for_each(|(sum, other)| *sum = *sum * factor + summand + other);
             }
             (Some(addend), true) => {
                 sums.iter_mut()
                     .zip(addend)
-                    .for_each(|(sum, other)| *sum = relu(*sum * factor + summand + other));
+                    .for_each(|(sum, other)| *sum = rectified(*sum * factor + summand + other));
             }
         }
     }
