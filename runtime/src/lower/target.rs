@@ -90,14 +90,14 @@ impl Target {
         if hardware == Hardware::Openvino && precision.computed_in(hardware) == Precision::Bf16 {
             passes.push(Pass::whole("waves as outputs", single::waves_as_outputs));
         }
-        // By an operator of the runtime's own, which no browser loads.
-        let selected_experts =
+        // Whether operators of the runtime's own are there, which no browser loads.
+        let own_operators =
             !in_browser && matches!(hardware, Hardware::Cpu | Hardware::Auto) && float == Dtype::F32;
         // Other processors have no fast kernels for convolutions of 8 bits here.
-        let convolutions = selected_experts && cfg!(target_arch = "x86_64");
-        let kernels = Kernels { codebooks: selected_experts, convolutions, ..Kernels::of(hardware) };
+        let convolutions = own_operators && cfg!(target_arch = "x86_64");
+        let kernels = Kernels { codebooks: own_operators, convolutions, ..Kernels::of(hardware) };
         let dims = BTreeMap::new();
-        Self { passes, float, integers, dims, fixed_shapes, opset, kernels, selected_experts }
+        Self { passes, float, integers, dims, fixed_shapes, opset, kernels, selected_experts: own_operators }
     }
 }
 
