@@ -25,7 +25,7 @@ use crate::workspace;
 
 pub use task::{TaskArgs, run as run_task};
 
-/// Run the generated tests on many machines, by Slurm, Kubernetes or ssh, and gather their records.
+/// Run the generated tests on other machines, by Slurm, Kubernetes, ssh or hand, and gather their records.
 ///
 /// The tests are built here, and packed with what they need: goldens, the runtime and its packages. A task is a few
 /// models on one backend. What is lost with a node is handed out again; what a killed `farm` has left goes on where
@@ -35,6 +35,7 @@ pub use task::{TaskArgs, run as run_task};
   cargo xtask farm --on slurm --in /shared/weft --hw cpu --hw qnn --constraint qnn=snapdragon
   cargo xtask farm --on ssh --in ~/weft-farm --hw qnn --hw cpu --host lab@laptop=qnn --host lab@tower=cpu,openvino
   cargo xtask farm --on kubernetes --in /shared/weft --hw cuda --image debian:12 --claim shared
+  cargo xtask farm --on folder --in weft-tests --hw cuda
   cargo xtask farm --on slurm --in /shared/weft --cancel")]
 pub struct Args {
     /// The scheduler.
@@ -100,6 +101,9 @@ enum On {
     Kubernetes,
     /// Machines that ssh reaches, each with the backends that it has.
     Ssh,
+    /// None: the folder is carried to a machine, `sh task.sh .` runs there what has no result yet, and the same command
+    /// gathers what came back.
+    Folder,
 }
 
 /// What nodes of a backend are called.
@@ -157,6 +161,9 @@ pub fn run(args: &Args) -> Result<bool> {
     let folder = Folder::open(&folder, &wanted, args.cancel)?;
     let engine = engine(args, &folder)?;
     if args.cancel {
+        let Some(engine) = engine else {
+            return Err(Usage("`--on folder` has nothing to end: stop `task.sh` where it runs".into()).into());
+        };
         engine.cancel(&folder.batches()?)?;
         say(format!("{}: what was left of it has been ended", folder.path().display()))?;
         return Ok(true);
@@ -164,9 +171,22 @@ pub fn run(args: &Args) -> Result<bool> {
     pack::pack(&folder)?;
     let built = start.elapsed();
     let limits = Limits { retries: args.retries, poll: Duration::from_secs_f64(args.poll.max(0.05)) };
-    let lost = follow::follow(&folder, &*engine, limits)?;
+    let lost = match &engine {
+        Some(engine) => follow::follow(&folder, &**engine, limits)?,
+        None => follow::Lost::default(),
+    };
 
     let records = folder.gather()?;
+    let open = folder.plan().tasks.len() - folder.done()?.len();
+    if engine.is_none() && open > 0 {
+        note(format!(
+            "{open} task(s) have no result: `sh task.sh .` in {} runs them, here or on a machine that it was copied to; this command then gathers `results/`",
+            folder.path().display()
+        ));
+        if records.is_empty() {
+            return Ok(true);
+        }
+    }
     let plan = folder.plan();
     let file = results_file(&plan.run)?;
     record::write(&file, &record::lines(&records)?)?;
@@ -189,15 +209,17 @@ fn plan(args: &Args) -> Result<Plan> {
     Ok(Plan::new(&members, &hardware, args.per_task, args.precision.join(","), args.timeout))
 }
 
-fn engine(args: &Args, folder: &Folder) -> Result<Box<dyn Engine>> {
+/// The scheduler, where there is one.
+fn engine(args: &Args, folder: &Folder) -> Result<Option<Box<dyn Engine>>> {
     Ok(match args.on {
-        On::Slurm => Box::new(slurm::Slurm::new(folder, args.constraints.clone())),
-        On::Kubernetes => Box::new(kubernetes::Kubernetes {
+        On::Folder => None,
+        On::Slurm => Some(Box::new(slurm::Slurm::new(folder, args.constraints.clone()))),
+        On::Kubernetes => Some(Box::new(kubernetes::Kubernetes {
             run: folder.plan().run.clone(),
             image: args.image.clone().unwrap_or_default(),
             claim: args.claim.clone().unwrap_or_default(),
             constraints: args.constraints.clone(),
-        }),
+        })),
         On::Ssh => {
             let backends = &folder.plan().tasks;
             let has = |backend: &str| {
@@ -206,7 +228,7 @@ fn engine(args: &Args, folder: &Folder) -> Result<Box<dyn Engine>> {
             if let Some(task) = backends.iter().find(|task| !has(&task.backend)) {
                 return Err(Usage(format!("no --host has {0}: add --host HOST={0}", task.backend)).into());
             }
-            Box::new(ssh::Ssh::new(folder, &args.hosts))
+            Some(Box::new(ssh::Ssh::new(folder, &args.hosts)))
         }
     })
 }

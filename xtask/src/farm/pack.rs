@@ -17,13 +17,17 @@ use crate::workspace::{self, root};
 /// The file that makes a pack count, written last.
 const COMPLETE: &str = ".complete";
 
-/// What starts a task on a node: the folder of the run, the batch, the place in it.
+/// What starts a task on a node: the folder of the run, the batch, the place in it; or all, the folder and its backends.
 const SCRIPT: &str = "#!/bin/sh
-# Runs one task: sh task.sh FOLDER BATCH PLACE
+# Runs one task:                       sh task.sh FOLDER BATCH PLACE
+# Runs all that have no result yet:    sh task.sh FOLDER [--hw HW]...
 set -eu
+folder=$(cd \"$1\" && pwd)
+shift
+set -- \"$folder\" \"$@\"
 export WEFT_GOLDENS=\"$1/pack/tests/goldens\" WEFT_CACHE=\"$1/pack/cache\" CARGO_MANIFEST_DIR=\"$1/pack/xtask\"
 export LD_LIBRARY_PATH=\"$1/pack/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"
-exec \"$1/pack/bin/xtask\" farm-task \"$1\" \"$2\" \"$3\"
+exec \"$1/pack/bin/xtask\" farm-task \"$@\"
 ";
 
 /// Builds and packs, once.

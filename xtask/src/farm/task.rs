@@ -1,4 +1,4 @@
-//! One task on a node: its models' test binaries, out of the pack, and their records.
+//! Tasks on a node: their models' test binaries, out of the pack, and their records.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,30 +9,55 @@ use weft_generator::spec::hardware::Hardware;
 use super::folder::Folder;
 use crate::record;
 use crate::test::job::{self, Job, Settings};
-use crate::workspace::Member;
+use crate::workspace::{self, Member};
 
-/// One task of a farm's run; the scheduler starts it.
+/// One task of a farm's run, which the scheduler starts; or all that have no result yet.
 #[derive(clap::Args, Debug)]
 pub struct TaskArgs {
     /// The folder of the run, as this machine sees it.
     folder: PathBuf,
-    /// The batch and the place in it.
-    batch: usize,
+    /// The batch that the task was handed out in; without it, every task that has no result yet.
+    #[arg(requires = "place")]
+    batch: Option<usize>,
     /// The place in the batch.
-    place: usize,
+    place: Option<usize>,
+    /// Only tasks of this backend (repeatable).
+    #[arg(long, value_name = "HW", value_parser = workspace::hw_parser(), conflicts_with = "batch")]
+    hw: Vec<String>,
 }
 
 /// Runs the verb. A task whose records are there already is done.
 pub fn run(args: &TaskArgs) -> Result<bool> {
     let path = std::path::absolute(&args.folder).context("resolving the folder of the run")?;
     let folder = Folder::read(&path)?;
-    let file = folder.batch(args.batch);
+    let (Some(batch), Some(place)) = (args.batch, args.place) else {
+        return all(&folder, &args.hw);
+    };
+    let file = folder.batch(batch);
     let batch: super::folder::Batch = serde_json::from_slice(&std::fs::read(&file)?)
         .with_context(|| format!("{} is no batch", file.display()))?;
-    let number =
-        *batch.tasks.get(args.place).with_context(|| format!("the batch has no task {}", args.place))?;
+    one(&folder, *batch.tasks.get(place).with_context(|| format!("the batch has no task {place}"))?)?;
+    Ok(true)
+}
+
+/// Runs what has no result yet, of these backends where some are named.
+fn all(folder: &Folder, backends: &[String]) -> Result<bool> {
+    let done = folder.done()?;
+    let tasks = folder.plan().tasks.iter().enumerate().filter(|(number, task)| {
+        !done.contains(number)
+            && (backends.is_empty()
+                || workspace::backends(backends).iter().any(|own| own.name() == task.backend))
+    });
+    for (number, _) in tasks {
+        one(folder, number)?;
+    }
+    Ok(true)
+}
+
+/// Runs one task.
+fn one(folder: &Folder, number: usize) -> Result<()> {
     if folder.result(number).exists() {
-        return Ok(true);
+        return Ok(());
     }
     let plan = folder.plan();
     let task = plan.tasks.get(number).with_context(|| format!("the plan has no task {number}"))?;
@@ -68,6 +93,5 @@ pub fn run(args: &TaskArgs) -> Result<bool> {
     if crate::terminal::interrupted() {
         anyhow::bail!("interrupted: the task is handed out again");
     }
-    record::write(&folder.result(number), &record::lines(&records)?)?;
-    Ok(true)
+    record::write(&folder.result(number), &record::lines(&records)?)
 }
