@@ -43,7 +43,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     })?;
     let (load_ms, loaded_bytes) = (millis(start), own());
     let work = Work::of(&*loaded, &arguments)?;
-    work.round(&*loaded)?;
+    let first = work.round(&*loaded)?;
     let first_ms = millis(start);
     let timings = loaded.timings();
     let report = json!({
@@ -56,6 +56,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
         "load_ms": load_ms,
         "loaded_bytes": loaded_bytes,
         "first_ms": first_ms,
+        "first_round_ms": first,
         "private_bytes": own(),
         "weights_bytes": loaded.weight_bytes(),
         "placement": loaded.placement().counts(),

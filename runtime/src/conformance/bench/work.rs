@@ -14,7 +14,8 @@ use crate::generation::{Decoder, Generation, GenerationConfig, ModelDecoder, Pro
 use crate::session::millis;
 use crate::{AnyModel, Error, Result, Value, Values, golden};
 
-/// Milliseconds of a round by what was measured: `run`, or of a decoder `prefill` and `token`, the mean of its tokens.
+/// Milliseconds of a round by what was measured: `run`, or of a decoder `prefill` and `token`, the mean of its tokens; of many tokens
+/// also `token_first` and `token_last`, the medians of the first hundred and the last.
 pub(super) type Round = BTreeMap<&'static str, f64>;
 
 pub(super) enum Work {
@@ -90,10 +91,27 @@ fn decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Result<Round>
     let mut decoder = ModelDecoder::new(model)?.beginning_with(first);
     let mut next = argmax(&decoder.prefill(&prompt)?);
     let prefill = millis(start);
+    let mut steps = Vec::with_capacity(count);
     for _ in 0..count {
+        let start = Instant::now();
         next = argmax(&decoder.decode(&next, None)?);
+        steps.push(millis(start));
     }
-    Ok(Round::from([("prefill", prefill), ("token", (millis(start) - prefill) / count as f64)]))
+    let token = (millis(start) - prefill) / count as f64;
+    let mut round = Round::from([("prefill", prefill), ("token", token)]);
+    if count >= 2 * PART {
+        round.insert("token_first", median(&mut steps[..PART]));
+        round.insert("token_last", median(&mut steps[count - PART..]));
+    }
+    Ok(round)
+}
+
+/// How many steps the first and the last ones are.
+const PART: usize = 100;
+
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 fn argmax(scores: &Array2<f32>) -> Vec<i64> {
