@@ -163,9 +163,13 @@ const WEBGPU: &[Pass] = &[
     GRID_SAMPLE,
     BFLOAT16,
     Pass::each("Or by And", select::or_by_and),
+    SIGN,
+    LOG_SOFTMAX,
+    INTEGER_DIVISION,
     TRANSPOSE_RUNS,
     FLAT_WAVES,
     Pass::each("ranges and sums of integers as numbers", types::read_as_numbers),
+    Pass::each("integers moved in 32 bits", types::move_in_32_bits),
     Pass::whole("choices by products beside convolutions", types::choose_by_product),
     Pass::each("channels in fours", spatial::pad_channels),
     ROTARY,
@@ -185,7 +189,7 @@ const METAL: &[Pass] = &[
     GATHER_BY_PRODUCT,
     Pass::each("rows of each item by a product", select::rows_by_product),
     Pass::each("elements by a product", select::elements_by_product),
-    Pass::each("sign by comparison", arithmetic::sign_by_comparison),
+    SIGN,
     LOG_SOFTMAX,
     BFLOAT16,
     Pass::each("logarithms of whole numbers by a table", select::logarithm_by_table),
@@ -240,7 +244,7 @@ const WEBNN: &[Pass] = &[
     GATHER_BY_PRODUCT,
     GRID_SAMPLE,
     LOG_SOFTMAX,
-    Pass::each("integer division by floating point", arithmetic::integer_division),
+    INTEGER_DIVISION,
     BFLOAT16,
     TRANSPOSE_RUNS,
     FLAT_WAVES,
@@ -271,6 +275,8 @@ const NEAREST_BY_GATHER: Pass = Pass::each("nearest pixels by their indices", re
 const GRID_SAMPLE: Pass = Pass::each("bilinear samples by indices", sample::grid_sample_by_gather);
 const CUBIC_BY_PRODUCTS: Pass = Pass::each("bicubic resizing by products", resize::cubic_by_products);
 const LOG_SOFTMAX: Pass = Pass::each("logarithms of softmax by the sum", arithmetic::log_softmax_by_sum);
+const SIGN: Pass = Pass::each("sign by comparison", arithmetic::sign_by_comparison);
+const INTEGER_DIVISION: Pass = Pass::each("integer division by floating point", arithmetic::integer_division);
 const POOL_ON_TWO_AXES: Pass = Pass::each("pools of one axis on two", spatial::pool_on_two_axes);
 const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);
 const ATTENTION: Pass = Pass::each("attention by products and softmax", attention::by_products);

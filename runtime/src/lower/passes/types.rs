@@ -21,6 +21,18 @@ pub(in crate::lower) fn read_as_numbers(g: &mut Graph, it: &Operation<'_>) -> Re
     Ok(Some(g.cast(&number, it.result.dtype())))
 }
 
+/// Integers and booleans moved as 32-bit integers, the only ones that some kernels move.
+pub(in crate::lower) fn move_in_32_bits(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let moves = matches!(it.op, Op::Transpose { .. } | Op::Concat { .. });
+    let dtype = it.result.dtype();
+    if !moves || dtype.is_float() || dtype == Dtype::I32 {
+        return Ok(None);
+    }
+    let narrow: Vec<_> = it.operands.iter().map(|x| g.cast(x, Dtype::I32)).collect();
+    let moved = it.again(g, &narrow.iter().collect::<Vec<_>>(), Dtype::I32);
+    Ok(Some(g.cast(&moved, dtype)))
+}
+
 /// One of two floating-point values by products with 1 and 0, in graphs that convolve: ONNX Runtime moves axes around
 /// convolutions, and past a choice those of its condition too, for which booleans have no kernel.
 pub(in crate::lower) fn choose_by_product(g: &mut Graph, _: &Target) -> Result<()> {

@@ -24,6 +24,16 @@ fn types_that_kernels_lack_are_gone_round() {
             "i64 Cast(%4) []",
         ]
     );
+    let (mut g, x) = with_x(Dtype::I64);
+    let turned = g.transpose(&x, &[0, 2, 1]).unwrap();
+    assert_eq!(
+        after(Pass::each("moves", types::move_in_32_bits), &mut g, &[&turned]),
+        [
+            "i32 Cast(x) [batch, sequence, 4]",
+            "i32 Transpose(%0) [batch, 4, sequence]",
+            "i64 Cast(%1) [batch, 4, sequence]",
+        ]
+    );
     let (mut g, x) = with_x(Dtype::F32);
     let truth = g.cast(&x, Dtype::Bool);
     assert_eq!(
