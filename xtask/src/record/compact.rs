@@ -1,15 +1,15 @@
 //! The committed form of records: one file a backend, what many records share said once, one line a case.
 //!
 //! ```text
-//! {"file":{"format":"weft-results/1","backend":"cpu","columns":[..],"devices":["CPUExecutionProvider"],"stages":[..]}}
+//! {"file":{"format":"weft-results/2","backend":"cpu","columns":[..],"devices":["CPUExecutionProvider"],"stages":[..]}}
 //! {"setting":{"id":"3f9a01c2","run":"..","versions":{..},"machine":{..}}}
 //! {"text":{"id":"0c11d2e3","is":"no cuda here: .."}}
-//! {"cases":{"model":"bert","precision":"f32","evidence":"device","setting":"3f9a01c2","time":1795260240,"count":1}}
-//! ["base","BertModel",[["last_hidden_state",6e-7,3.1e-7]],[40],[12,3.5,0.4,1.3],25]
-//! {"end":"weft-results/1"}
+//! {"cases":{"model":"bert","precision":"f32","evidence":"device","setting":"3f9a01c2","time":1795260240,"classes":["BertModel"],"count":1}}
+//! ["base",0,[["last_hidden_state",6e-7,3.1e-7]],[40],[12,3.5,0.4,1.3],25]
+//! {"end":"weft-results/2"}
 //! ```
 //!
-//! The lines of cases belong to the `cases` line before them; their columns are named in the first line, and empty ones at
+//! The lines of cases belong to the `cases` line before them, which names their classes; their columns are named in the first line, and empty ones at
 //! their end are left out. Of the outputs that are close enough only the worst is kept, and of what was lowered neither times nor
 //! memory, which are those of the device that it ran on. Ids are hashes of what they stand
 //! for, and no line counts what is in the whole file, so that lines of two branches merge.
@@ -26,7 +26,10 @@ use sha2::{Digest, Sha256};
 
 use super::{Output, Record};
 
-const FORMAT: &str = "weft-results/1";
+const FORMAT: &str = "weft-results/2";
+
+/// The form before it, in which every case named its class.
+const FORMER: &str = "weft-results/1";
 const COLUMNS: [&str; 7] = ["case", "class", "outputs", "nodes", "ms", "memory_mb", "other"];
 /// Those that every run has; others follow.
 const STAGES: [&str; 4] = ["load", "first", "graph", "emit"];
@@ -87,6 +90,9 @@ struct Cases {
     expected_failure: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tolerance: Option<f64>,
+    /// Their classes, which cases name by the place here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    classes: Vec<String>,
     count: usize,
 }
 
@@ -116,7 +122,7 @@ pub fn text(backend: &str, records: &[Record]) -> Result<String> {
         stages: STAGES.map(str::to_owned).into_iter().chain(others).collect(),
     };
     let (mut settings, mut texts) = (BTreeMap::new(), BTreeMap::new());
-    let mut groups: BTreeMap<String, (Cases, Vec<(String, String)>)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (Cases, Vec<&Record>)> = BTreeMap::new();
     for record in records {
         let mut noted = |text: &Option<String>| {
             text.as_ref().map(|text| {
@@ -135,25 +141,28 @@ pub fn text(backend: &str, records: &[Record]) -> Result<String> {
             reason: noted(&record.reason),
             expected_failure: noted(&record.expected_failure),
             tolerance: record.outputs.iter().find_map(|output| output.tolerance),
+            classes: Vec::new(),
             count: 0,
         };
         let key = serde_json::to_string(&cases)?;
-        let (cases, lines) = groups.entry(key).or_insert_with(|| (cases, Vec::new()));
+        let (cases, records) = groups.entry(key).or_insert_with(|| (cases, Vec::new()));
         cases.time = cases.time.max(record.seconds());
-        lines.push((record.case.clone(), case_line(&header, record)?));
+        records.push(record);
     }
-    let mut text = line(&Line::File(header))?;
+    let mut text = line(&Line::File(header.clone()))?;
     for setting in settings.into_values() {
         text += &line(&Line::Setting(setting))?;
     }
     for (id, is) in texts {
         text += &line(&Line::Text(Text { id, is }))?;
     }
-    for (cases, mut lines) in groups.into_values() {
-        lines.sort();
-        text += &line(&Line::Cases(Cases { count: lines.len(), ..cases }))?;
-        for (_, line) in lines {
-            let _ = writeln!(text, "{line}");
+    for (cases, mut records) in groups.into_values() {
+        let classes: BTreeSet<_> = records.iter().map(|record| record.class.clone()).collect();
+        let cases = Cases { classes: classes.into_iter().collect(), count: records.len(), ..cases };
+        text += &line(&Line::Cases(cases.clone()))?;
+        records.sort_by(|a, b| a.case.cmp(&b.case));
+        for record in records {
+            let _ = writeln!(text, "{}", case_line(&header, &cases.classes, record)?);
         }
     }
     Ok(text + &line(&Line::End(FORMAT.into()))?)
@@ -178,7 +187,7 @@ fn setting(record: &Record, settings: &mut BTreeMap<(String, String), Setting>) 
     Ok(id)
 }
 
-fn case_line(header: &Header, record: &Record) -> Result<String> {
+fn case_line(header: &Header, classes: &[String], record: &Record) -> Result<String> {
     let worst = record.outputs.iter().filter(|output| output.passed);
     let worst = worst.reduce(|a, b| if b.max_rel > a.max_rel { b } else { a });
     let kept = |output: &&Output| !output.passed || worst.is_some_and(|worst| std::ptr::eq(worst, *output));
@@ -191,7 +200,7 @@ fn case_line(header: &Header, record: &Record) -> Result<String> {
     let observed = record.evidence != "lowered";
     let columns = [
         json!(record.case),
-        json!(record.class),
+        json!(classes.iter().position(|class| *class == record.class)),
         json!(outputs),
         trimmed(nodes),
         if observed { trimmed(ms) } else { json!([]) },
@@ -300,7 +309,9 @@ impl Reader {
             bail!("{} lines of cases are missing before it", self.left);
         }
         match serde_json::from_str(line)? {
-            Line::File(header) if header.format == FORMAT => self.header = Some(header),
+            Line::File(header) if [FORMAT, FORMER].contains(&header.format.as_str()) => {
+                self.header = Some(header);
+            }
             Line::File(header) => bail!("the format is `{}`, and this reads `{FORMAT}`", header.format),
             Line::Setting(setting) => drop(self.settings.insert(setting.id.clone(), setting)),
             Line::Text(text) => drop(self.texts.insert(text.id, text.is)),
@@ -339,11 +350,20 @@ impl Reader {
         let memory: Option<f64> = serde_json::from_value(at("memory_mb"))?;
         let case: String = serde_json::from_value(at("case"))?;
         let outputs: Vec<Vec<Value>> = list(at("outputs"))?;
+        let class = match at("class") {
+            Value::String(class) => class,
+            // The first is left out where nothing comes behind it.
+            Value::Null => cases.classes.first().cloned().unwrap_or_default(),
+            place => {
+                let place = place.as_u64().and_then(|place| usize::try_from(place).ok());
+                place.and_then(|place| cases.classes.get(place)).cloned().context("it names no class")?
+            }
+        };
         Ok(Record {
             run: setting.run.clone(),
             time: cases.time.to_string(),
             model: cases.model.clone(),
-            class: at("class").as_str().unwrap_or_default().to_owned(),
+            class,
             kind: kind(&case).into(),
             case,
             backend: header.backend.clone(),
