@@ -101,7 +101,9 @@ fn inline(model: &Path, category: &Path, category_name: &str, name: &str) -> Res
     let (module, library) = (name.replace('-', "_"), format!("weft_{}", name.replace('-', "_")));
     let home = format!("weft_{}::{module}", category_name.replace('-', "_"));
     copy_folder(&model.join("src"), &category.join("src").join(&module), &|text, _| {
-        text.replace("crate::", &format!("crate::{module}::"))
+        // Within macros, paths are printed token by token.
+        text.replace("crate ::", "crate::")
+            .replace("crate::", &format!("crate::{module}::"))
             .replace(&format!("{library}::"), &format!("{home}::"))
     })?;
     let folder = category.join("src").join(&module);
