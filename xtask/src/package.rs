@@ -32,8 +32,9 @@ pub fn run(args: &Args) -> Result<bool> {
     let mut command = cargo();
     command.current_dir(&house).args(["package", "--workspace", "--allow-dirty", "--quiet", "--offline"]);
     command.arg("--target-dir").arg(house.join("target"));
-    if !args.verify {
-        command.arg("--no-verify");
+    match args.verify {
+        true => forget_unpacked()?,
+        false => drop(command.arg("--no-verify")),
     }
     if !command.status().context("starting cargo: is it on the PATH?")?.success() {
         return Ok(false);
@@ -56,6 +57,22 @@ pub fn run(args: &Args) -> Result<bool> {
         say(format!("{name:<26} {:>6.0} kB {features:>4} features{verdict}", bytes as f64 / 1e3))?;
     }
     Ok(sound)
+}
+
+/// Removes what cargo unpacked of crates of the same version before: it would compile that, and not what is packed now.
+fn forget_unpacked() -> Result<()> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    for kind in ["src", "cache"] {
+        let Some(folder) = home.as_ref().map(|home| home.join("registry").join(kind)) else { continue };
+        // A registry of this machine has no host, which the names of others begin with.
+        let own = fs::read_dir(folder).into_iter().flatten().flatten();
+        for entry in own.filter(|entry| entry.file_name().to_string_lossy().starts_with('-')) {
+            let path = entry.path();
+            fs::remove_dir_all(&path).with_context(|| format!("removing {}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the workspace of what is published; the folders of its crates.
