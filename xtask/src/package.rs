@@ -17,6 +17,9 @@ pub struct Args {
     /// Compile what was packed, too.
     #[arg(long)]
     verify: bool,
+    /// Only print the files that each crate would have.
+    #[arg(long, conflicts_with = "verify")]
+    list: bool,
 }
 
 /// The most features that a crate of the registry may have, and the most bytes of its file.
@@ -28,6 +31,11 @@ pub fn run(args: &Args) -> Result<bool> {
     let house = target_dir().join("weft-package");
     let _ = fs::remove_dir_all(&house);
     let crates = stage(&house)?;
+    if args.list {
+        let mut command = cargo();
+        command.current_dir(&house).args(["package", "--workspace", "--allow-dirty", "--offline", "--list"]);
+        return Ok(command.status().context("starting cargo: is it on the PATH?")?.success());
+    }
     note(format!("packing {} crates in {}", crates.len(), house.display()));
     let mut command = cargo();
     command.current_dir(&house).args(["package", "--workspace", "--allow-dirty", "--quiet", "--offline"]);
