@@ -31,21 +31,22 @@ pub fn run(args: &Args) -> Result<bool> {
     let house = target_dir().join("weft-package");
     let _ = fs::remove_dir_all(&house);
     let crates = stage(&house)?;
-    if args.list {
-        let mut command = cargo();
-        command.current_dir(&house).args(["package", "--workspace", "--allow-dirty", "--offline", "--list"]);
-        return Ok(command.status().context("starting cargo: is it on the PATH?")?.success());
+    if !args.list {
+        note(format!("packing {} crates in {}", crates.len(), house.display()));
     }
-    note(format!("packing {} crates in {}", crates.len(), house.display()));
     let mut command = cargo();
     command.current_dir(&house).args(["package", "--workspace", "--allow-dirty", "--quiet", "--offline"]);
     command.arg("--target-dir").arg(house.join("target"));
-    match args.verify {
-        true => forget_unpacked()?,
-        false => drop(command.arg("--no-verify")),
+    match (args.list, args.verify) {
+        (true, _) => drop(command.arg("--list")),
+        (_, true) => forget_unpacked()?,
+        (_, false) => drop(command.arg("--no-verify")),
     }
     if !command.status().context("starting cargo: is it on the PATH?")?.success() {
         return Ok(false);
+    }
+    if args.list {
+        return Ok(true);
     }
     let mut sound = true;
     for folder in &crates {
@@ -67,17 +68,21 @@ pub fn run(args: &Args) -> Result<bool> {
     Ok(sound)
 }
 
-/// Removes what cargo unpacked of crates of the same version before: it would compile that, and not what is packed now.
+/// Removes what cargo unpacked of these crates before: it goes by their version, and would compile that in place of what is
+/// packed now.
 fn forget_unpacked() -> Result<()> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    for kind in ["src", "cache"] {
-        let Some(folder) = home.as_ref().map(|home| home.join("registry").join(kind)) else { continue };
-        // A registry of this machine has no host, which the names of others begin with.
-        let own = fs::read_dir(folder).into_iter().flatten().flatten();
-        for entry in own.filter(|entry| entry.file_name().to_string_lossy().starts_with('-')) {
-            let path = entry.path();
-            fs::remove_dir_all(&path).with_context(|| format!("removing {}", path.display()))?;
+    let own = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = own.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let home = home.context("there is no home folder: set CARGO_HOME")?;
+    let within = |folder: &Path, start: &str| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+        named.map(|entry| entry.path()).collect()
+    };
+    // Cargo names a registry by its host, and one on this machine has none.
+    for registry in within(&home.join("registry/src"), "-") {
+        for unpacked in within(&registry, "weft-") {
+            fs::remove_dir_all(&unpacked).with_context(|| format!("removing {}", unpacked.display()))?;
         }
     }
     Ok(())
