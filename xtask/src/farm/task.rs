@@ -42,14 +42,11 @@ pub fn run(args: &TaskArgs) -> Result<bool> {
 
 /// Runs what has no result yet, of these backends where some are named.
 fn all(folder: &Folder, backends: &[String]) -> Result<bool> {
-    let done = folder.done()?;
-    let tasks = folder.plan().tasks.iter().enumerate().filter(|(number, task)| {
-        !done.contains(number)
-            && (backends.is_empty()
-                || workspace::backends(backends).iter().any(|own| own.name() == task.backend))
-    });
-    for (number, _) in tasks {
-        one(folder, number)?;
+    let named = workspace::backends(backends);
+    for (number, task) in folder.plan().tasks.iter().enumerate() {
+        if named.is_empty() || named.iter().any(|backend| backend.name() == task.backend) {
+            one(folder, number)?;
+        }
     }
     Ok(true)
 }

@@ -9,10 +9,10 @@
 //! {"end":"weft-results/2"}
 //! ```
 //!
-//! The lines of cases belong to the `cases` line before them, which names their classes; their columns are named in the first line, and empty ones at
-//! their end are left out. Of the outputs that are close enough only the worst is kept, and of what was lowered neither times nor
-//! memory, which are those of the device that it ran on. Ids are hashes of what they stand
-//! for, and no line counts what is in the whole file, so that lines of two branches merge.
+//! The lines of cases belong to the `cases` line before them, which names their classes; their columns are named in the first
+//! line, and empty ones at their end are left out. Of the outputs that are close enough only the worst is kept, and of what was
+//! lowered neither times nor memory, which are those of the device that it ran on. Ids are hashes of what they stand for, and no
+//! line counts what is in the whole file, so that lines of two branches merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
