@@ -1,16 +1,16 @@
 //! The committed form of records: one file a backend, what many records share said once, one line a case.
 //!
 //! ```text
-//! {"file":{"format":"weft-results/2","backend":"cpu","columns":[..],"devices":["CPUExecutionProvider"],"stages":[..]}}
+//! {"file":{"format":"weft-results/3","backend":"cpu","columns":[..],"devices":["CPUExecutionProvider"],"stages":[..]}}
 //! {"setting":{"id":"3f9a01c2","run":"..","versions":{..},"machine":{..}}}
 //! {"text":{"id":"0c11d2e3","is":"no cuda here: .."}}
-//! {"cases":{"model":"bert","precision":"f32","evidence":"device","setting":"3f9a01c2","time":1795260240,"classes":["BertModel"],"count":1}}
-//! ["base",0,[["last_hidden_state",6e-7,3.1e-7]],[40],[12,3.5,0.4,1.3],25]
-//! {"end":"weft-results/2"}
+//! {"cases":{"model":"bert","precision":"f32","evidence":"device","setting":"3f9a01c2","time":1795260240,"classes":["BertModel"],"outputs":["last_hidden_state"],"count":1}}
+//! ["base",0,[[0,6e-7,3.1e-7]],[40],[12,3.5,0.4,1.3],25]
+//! {"end":"weft-results/3"}
 //! ```
 //!
-//! The lines of cases belong to the `cases` line before them, which names their classes; their columns are named in the first
-//! line, and empty ones at their end are left out. Of the outputs that are close enough only the worst is kept, and of what was
+//! The lines of cases belong to the `cases` line before them, which names their classes and outputs; their columns are named in
+//! the first line, and empty ones at their end are left out. Of the outputs that are close enough only the worst is kept, and of what was
 //! lowered neither times nor memory, which are those of the device that it ran on. Ids are hashes of what they stand for, and no
 //! line counts what is in the whole file, so that lines of two branches merge.
 
@@ -26,10 +26,10 @@ use sha2::{Digest, Sha256};
 
 use super::{Output, Record};
 
-const FORMAT: &str = "weft-results/2";
+const FORMAT: &str = "weft-results/3";
 
-/// The form before it, in which every case named its class.
-const FORMER: &str = "weft-results/1";
+/// The forms before it, in which every case named its class, and its outputs.
+const FORMER: [&str; 2] = ["weft-results/1", "weft-results/2"];
 const COLUMNS: [&str; 7] = ["case", "class", "outputs", "nodes", "ms", "memory_mb", "other"];
 /// Those that every run has; others follow.
 const STAGES: [&str; 4] = ["load", "first", "graph", "emit"];
@@ -93,6 +93,9 @@ struct Cases {
     /// Their classes, which cases name by the place here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     classes: Vec<String>,
+    /// Those outputs of theirs that are kept, which cases name by the place here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    outputs: Vec<String>,
     count: usize,
 }
 
@@ -142,6 +145,7 @@ pub fn text(backend: &str, records: &[Record]) -> Result<String> {
             expected_failure: noted(&record.expected_failure),
             tolerance: record.outputs.iter().find_map(|output| output.tolerance),
             classes: Vec::new(),
+            outputs: Vec::new(),
             count: 0,
         };
         let key = serde_json::to_string(&cases)?;
@@ -158,11 +162,18 @@ pub fn text(backend: &str, records: &[Record]) -> Result<String> {
     }
     for (cases, mut records) in groups.into_values() {
         let classes: BTreeSet<_> = records.iter().map(|record| record.class.clone()).collect();
-        let cases = Cases { classes: classes.into_iter().collect(), count: records.len(), ..cases };
+        let outputs: BTreeSet<_> =
+            records.iter().flat_map(|record| kept(record)).map(|output| output.name.clone()).collect();
+        let cases = Cases {
+            classes: classes.into_iter().collect(),
+            outputs: outputs.into_iter().collect(),
+            count: records.len(),
+            ..cases
+        };
         text += &line(&Line::Cases(cases.clone()))?;
         records.sort_by(|a, b| a.case.cmp(&b.case));
         for record in records {
-            let _ = writeln!(text, "{}", case_line(&header, &cases.classes, record)?);
+            let _ = writeln!(text, "{}", case_line(&header, &cases, record)?);
         }
     }
     Ok(text + &line(&Line::End(FORMAT.into()))?)
@@ -187,11 +198,17 @@ fn setting(record: &Record, settings: &mut BTreeMap<(String, String), Setting>) 
     Ok(id)
 }
 
-fn case_line(header: &Header, classes: &[String], record: &Record) -> Result<String> {
+/// Of the outputs that are close enough the worst, and all others.
+fn kept(record: &Record) -> impl Iterator<Item = &Output> {
     let worst = record.outputs.iter().filter(|output| output.passed);
     let worst = worst.reduce(|a, b| if b.max_rel > a.max_rel { b } else { a });
-    let kept = |output: &&Output| !output.passed || worst.is_some_and(|worst| std::ptr::eq(worst, *output));
-    let outputs: Vec<_> = record.outputs.iter().filter(kept).map(output).collect();
+    let kept =
+        move |output: &&Output| !output.passed || worst.is_some_and(|worst| std::ptr::eq(worst, *output));
+    record.outputs.iter().filter(kept)
+}
+
+fn case_line(header: &Header, cases: &Cases, record: &Record) -> Result<String> {
+    let outputs: Vec<_> = kept(record).map(|kept| output(kept, &cases.outputs)).collect();
     let nodes =
         header.devices.iter().map(|device| record.placement.get(device).map_or(json!(0), |n| json!(n)));
     let ms = header.stages.iter().map(|stage| record.ms.get(stage).map_or(Value::Null, |ms| measured(*ms)));
@@ -200,7 +217,7 @@ fn case_line(header: &Header, classes: &[String], record: &Record) -> Result<Str
     let observed = record.evidence != "lowered";
     let columns = [
         json!(record.case),
-        json!(classes.iter().position(|class| *class == record.class)),
+        json!(cases.classes.iter().position(|class| *class == record.class)),
         json!(outputs),
         trimmed(nodes),
         if observed { trimmed(ms) } else { json!([]) },
@@ -224,10 +241,10 @@ fn other(record: &Record) -> Value {
     if other.is_empty() { Value::Null } else { json!(other) }
 }
 
-/// Name and differences; of one that is not close enough also what is wrong.
-fn output(output: &Output) -> Value {
-    let mut columns =
-        vec![json!(output.name), json!(output.max_abs.map(short)), json!(output.max_rel.map(short))];
+/// Place of the name and differences; of one that is not close enough also what is wrong.
+fn output(output: &Output, names: &[String]) -> Value {
+    let name = names.iter().position(|name| *name == output.name);
+    let mut columns = vec![json!(name), json!(output.max_abs.map(short)), json!(output.max_rel.map(short))];
     if !output.passed {
         columns.push(json!(output.problem.clone().unwrap_or_default()));
     }
@@ -309,7 +326,7 @@ impl Reader {
             bail!("{} lines of cases are missing before it", self.left);
         }
         match serde_json::from_str(line)? {
-            Line::File(header) if [FORMAT, FORMER].contains(&header.format.as_str()) => {
+            Line::File(header) if header.format == FORMAT || FORMER.contains(&header.format.as_str()) => {
                 self.header = Some(header);
             }
             Line::File(header) => bail!("the format is `{}`, and this reads `{FORMAT}`", header.format),
@@ -351,13 +368,9 @@ impl Reader {
         let case: String = serde_json::from_value(at("case"))?;
         let outputs: Vec<Vec<Value>> = list(at("outputs"))?;
         let class = match at("class") {
-            Value::String(class) => class,
             // The first is left out where nothing comes behind it.
             Value::Null => cases.classes.first().cloned().unwrap_or_default(),
-            place => {
-                let place = place.as_u64().and_then(|place| usize::try_from(place).ok());
-                place.and_then(|place| cases.classes.get(place)).cloned().context("it names no class")?
-            }
+            place => named(&place, &cases.classes).context("it names no class")?,
         };
         Ok(Record {
             run: setting.run.clone(),
@@ -383,6 +396,14 @@ impl Reader {
     }
 }
 
+/// A name, or that at a place among those that cases share.
+fn named(place: &Value, names: &[String]) -> Option<String> {
+    match place {
+        Value::String(name) => Some(name.clone()),
+        place => names.get(usize::try_from(place.as_u64()?).ok()?).cloned(),
+    }
+}
+
 /// The kind that a case's name says.
 fn kind(case: &str) -> &'static str {
     match case.split_once('/') {
@@ -401,7 +422,10 @@ fn list<T: serde::de::DeserializeOwned>(value: Value) -> Result<Vec<T>> {
 fn read_output(columns: &[Value], cases: &Cases) -> Result<Output> {
     let problem = columns.get(3).and_then(Value::as_str);
     Ok(Output {
-        name: columns.first().and_then(Value::as_str).context("an output has no name")?.to_owned(),
+        name: columns
+            .first()
+            .and_then(|place| named(place, &cases.outputs))
+            .context("an output has no name")?,
         shape: Vec::new(),
         max_abs: columns.get(1).and_then(Value::as_f64),
         max_rel: columns.get(2).and_then(Value::as_f64),

@@ -123,3 +123,18 @@ fn a_file_that_lost_or_gained_lines_is_refused() {
     let merged = format!("{}\n<<<<<<< ours\n{}\n", lines[..3].join("\n"), lines[3..].join("\n"));
     insta::assert_snapshot!(read(&merged).unwrap_err(), @"results/qnn.jsonl:4 is cut short or spoilt (expected value at line 1 column 1): take the file again from git or from the machine that wrote it; of a merge keep both sides' files and run `cargo xtask report --compact`");
 }
+
+#[test]
+fn former_files_name_classes_and_outputs_in_each_line() {
+    let whole = text("qnn", &records()).unwrap();
+    let outputs =
+        [("[0,4.1e-6", "pooler"), ("[0,1.0,0.5", "logits"), ("[1,0.2,0.1", "pooler"), ("[2,1.8,0.9", "x")];
+    let second = outputs.iter().fold(whole.replace(FORMAT, FORMER[1]), |text, (place, name)| {
+        text.replace(place, &format!("[\"{name}\"{}", &place[2..]))
+    });
+    let first = second.replace(FORMER[1], FORMER[0]).replace("\",0,[", "\",\"BertModel\",[");
+    for former in [first, second] {
+        assert_ne!(former, whole);
+        assert_eq!(text("qnn", &read(&former).unwrap()).unwrap(), whole);
+    }
+}
