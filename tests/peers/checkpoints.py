@@ -28,8 +28,8 @@ from published.made import Checkpoint
 # What llama.cpp is measured with, and of weights in bfloat16 the types of its files.
 GGUF = {
     "LlamaForCausalLM": ["F32", "BF16"],
-    "MambaForCausalLM": ["F32"],
-    "Mamba2ForCausalLM": ["F32"],
+    "MambaForCausalLM": ["F32", "BF16"],
+    "Mamba2ForCausalLM": ["F32", "BF16"],
     "OlmoeForCausalLM": ["BF16"],
 }
 

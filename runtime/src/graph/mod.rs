@@ -40,9 +40,9 @@ pub use lstm::{LstmLayer, LstmOutput};
 pub use op::{
     AttentionOp, Binary, BlockOp, CausalConvOp, Contrib, ConvOp, ExpertBlocks, ExpertLinearOp, Interpolation,
     LinearAttentionOp, LstmOp, LstmResult, MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction,
-    ResizeOp, RotaryOp, TopKOp, TopKResult, Unary,
+    ResizeOp, RotaryOp, SelectiveScanOp, TopKOp, TopKResult, Unary,
 };
-pub use recurrence::LinearAttention;
+pub use recurrence::{LinearAttention, SelectiveScan};
 pub(crate) use rewrite::Operation;
 pub use scope::Scope;
 pub use spatial::Conv;

@@ -33,6 +33,10 @@ pub enum Op {
     /// `[batch, sequence, heads·value]`, state `[batch, heads, key, value]`, and by its attributes decays and the delta
     /// rule's numbers. It gives one of its two results; another node on the same operands gives the other.
     LinearAttention(LinearAttentionOp),
+    /// Selective scan: u and ∆ `[batch, sequence, width]`, A `[width, state]`, B and C `[batch, sequence, groups·state]`, D
+    /// `[width]`, state `[batch, width, state, 1]`. It gives one of its two results; another node on the same operands gives the
+    /// other.
+    SelectiveScan(SelectiveScanOp),
     /// A layer of long short-term memory, gates in ONNX's order (input, output, forget, cell): x `[sequence, batch, in]`, weights of x
     /// `[directions, 4·hidden, in]` and of the hidden state `[directions, 4·hidden, hidden]`, biases `[directions, 8·hidden]`, hidden and
     /// cell state `[directions, batch, hidden]`. It gives one of its three results; other nodes on the same operands give the others.
@@ -226,6 +230,7 @@ impl Op {
             Self::RmsNorm { .. } => "RMSNormalization",
             Self::Attention(_) => "Attention",
             Self::LinearAttention(_) => "LinearAttention",
+            Self::SelectiveScan(_) => "SelectiveScan",
             Self::Lstm(_) => "LSTM",
             Self::CausalConv(_) => "CausalConv",
             Self::Activate(act) => act.name(),

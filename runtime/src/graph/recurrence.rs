@@ -1,6 +1,8 @@
 //! Operations with a state of fixed size: causal convolutions over what came before, and linear attention.
 
-use super::{CausalConvOp, Dim, Dtype, Graph, LinearAttentionOp, Op, RecurrenceResult, Tensor, show};
+use super::{
+    CausalConvOp, Dim, Dtype, Graph, LinearAttentionOp, Op, RecurrenceResult, SelectiveScanOp, Tensor, show,
+};
 use crate::Result;
 
 /// What linear attention is given; lengths are those of [`Op::LinearAttention`].
@@ -27,7 +29,69 @@ pub struct LinearAttention<'a> {
     pub scale: f64,
 }
 
+/// What the selective scan is given, by the letters of `selective_scan_fn`; lengths are those of [`Op::SelectiveScan`].
+#[derive(Clone, Copy, Debug)]
+pub struct SelectiveScan<'a> {
+    /// The channels `[batch, sequence, width]`.
+    pub u: &'a Tensor,
+    /// ∆ of each channel, above 0, of the same shape.
+    pub delta: &'a Tensor,
+    /// A `[width, state]`, below 0.
+    pub a: &'a Tensor,
+    /// B `[batch, sequence, groups·state]`.
+    pub b: &'a Tensor,
+    /// C of the same shape.
+    pub c: &'a Tensor,
+    /// D `[width]`.
+    pub d: &'a Tensor,
+    /// The state before the first position `[batch, width, state, 1]`.
+    pub state: &'a Tensor,
+    /// Runs of neighbouring channels that share B and C.
+    pub groups: usize,
+}
+
 impl Graph {
+    /// Selective scan (`selective_scan_fn`; Gu and Dao, 2023, arXiv:2312.00752): `[batch, sequence, width]`, and the state behind
+    /// the last position `[batch, width, state, 1]`, in single precision.
+    ///
+    /// Of each channel `S = exp(∆·A)·S + ∆·u·B`, of which the result is `Sᵀ·C + D·u`.
+    ///
+    /// # Errors
+    /// When the shapes do not go together.
+    pub fn selective_scan(&mut self, x: &SelectiveScan<'_>) -> Result<(Tensor, Tensor)> {
+        let SelectiveScan { u, delta, a, b, c, d, state, groups } = *x;
+        self.float("SelectiveScan", u)?;
+        let operands = [u, delta, a, b, c, d, state];
+        let fits = match (u.shape(), a.shape()) {
+            ([batch, sequence, width], [channels, states]) => {
+                let (wide, keys) = (width.fixed().unwrap_or_default(), states.fixed().unwrap_or_default());
+                let by_group = [batch.clone(), sequence.clone(), Dim::Fixed(groups * keys)];
+                wide > 0
+                    && keys > 0
+                    && groups > 0
+                    && wide.is_multiple_of(groups)
+                    && width == channels
+                    && delta.shape() == u.shape()
+                    && *b.shape() == by_group
+                    && *c.shape() == by_group
+                    && *d.shape() == [width.clone()]
+                    && *state.shape() == [batch.clone(), width.clone(), states.clone(), Dim::Fixed(1)]
+            }
+            _ => false,
+        };
+        if !fits {
+            let shapes: Vec<_> = operands.iter().map(|x| show(x.shape())).collect();
+            let problem = format!("{groups} groups, {}: the shapes do not fit", shapes.join(", "));
+            return Err(self.error("SelectiveScan", problem));
+        }
+        let op = |gives| Op::SelectiveScan(SelectiveScanOp { groups, gives });
+        self.in_single(|g| {
+            let y = g.node(op(RecurrenceResult::Output), &operands, u.dtype(), u.shape().to_vec());
+            let state = g.node(op(RecurrenceResult::State), &operands, u.dtype(), state.shape().to_vec());
+            Ok((y, state))
+        })
+    }
+
     /// Linear attention (`com.microsoft.LinearAttention`): a state that keys and values are added to and queries read, position by position:
     /// `[batch, sequence, heads·value]`, and the state behind the last position `[batch, heads, key, value]`.
     ///
@@ -120,9 +184,10 @@ impl Graph {
         Ok(self.node(Op::CausalConv(CausalConvOp { dilation }), &operands, Dtype::F32, x.shape().to_vec()))
     }
 
-    /// Whether it has linear attention, which is computed chunk by chunk where a backend has no kernel for it.
+    /// Whether it has linear attention, which is computed chunk by chunk where a backend has no kernel for it, or a selective scan,
+    /// which is one of its forms.
     pub(crate) fn is_recurrent(&self) -> bool {
-        self.nodes.iter().any(|node| matches!(node.op, Op::LinearAttention(_)))
+        self.nodes.iter().any(|node| matches!(node.op, Op::LinearAttention(_) | Op::SelectiveScan(_)))
     }
 }
 
@@ -157,6 +222,19 @@ mod tests {
         };
         insta::assert_snapshot!(attend(4, 3, 8), @"LinearAttention in the root: 4 heads, 3 of queries, [batch, sequence, 8], [batch, sequence, 8], [batch, sequence, 8], [batch, 4, 2, 2]: heads are a multiple of those of queries");
         insta::assert_snapshot!(attend(4, 4, 6), @"LinearAttention in the root: 4 heads, 4 of queries, [batch, sequence, 6], [batch, sequence, 6], [batch, sequence, 6], [batch, 4, 2, 2]: queries, keys and values do not fit the state");
+        let scan = |width: usize, groups: usize| {
+            refusal(|g| {
+                let u = g.input(Input::f32("u", dims![BATCH, SEQUENCE, 6]));
+                let b = g.input(Input::f32("b", dims![BATCH, SEQUENCE, 4]));
+                let state = g.input(Input::f32("s", dims![BATCH, width, 2, 1]));
+                let a = g.constant(&[width, 2], vec![-1.0; 2 * width])?;
+                let d = g.constant(&[6], vec![0.0; 6])?;
+                let x = SelectiveScan { u: &u, delta: &u, a: &a, b: &b, c: &b, d: &d, state: &state, groups };
+                g.selective_scan(&x)
+            })
+        };
+        insta::assert_snapshot!(scan(5, 2), @"SelectiveScan in the root: 2 groups, [batch, sequence, 6], [batch, sequence, 6], [5, 2], [batch, sequence, 4], [batch, sequence, 4], [6], [batch, 5, 2, 1]: the shapes do not fit");
+        insta::assert_snapshot!(scan(6, 4), @"SelectiveScan in the root: 4 groups, [batch, sequence, 6], [batch, sequence, 6], [6, 2], [batch, sequence, 4], [batch, sequence, 4], [6], [batch, 6, 2, 1]: the shapes do not fit");
         let problem = refusal(|g| {
             let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, 3]));
             let past = g.input(Input::f32("past", dims![BATCH, 3, 3]));

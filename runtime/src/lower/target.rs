@@ -96,6 +96,9 @@ impl Target {
         // Other processors have no fast kernels for convolutions of 8 bits here.
         let convolutions = own_operators && cfg!(target_arch = "x86_64");
         let kernels = Kernels { codebooks: own_operators, convolutions, ..Kernels::of(hardware) };
+        if !own_operators {
+            passes.insert(0, SELECTIVE_SCAN);
+        }
         let dims = BTreeMap::new();
         Self { passes, float, integers, dims, fixed_shapes, opset, kernels, selected_experts: own_operators }
     }
@@ -281,6 +284,8 @@ const POOL_ON_TWO_AXES: Pass = Pass::each("pools of one axis on two", spatial::p
 const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);
 const ATTENTION: Pass = Pass::each("attention by products and softmax", attention::by_products);
 const LINEAR: Pass = Pass::each("linear layers by MatMul", linear::by_product);
+const SELECTIVE_SCAN: Pass =
+    Pass::each("selective scans by linear attention", recurrence::selective_scan_by_linear_attention);
 const CAUSAL_CONV: Pass =
     Pass::each("causal convolutions by shifted products", recurrence::causal_conv_by_products);
 const LINEAR_ATTENTION: Pass =

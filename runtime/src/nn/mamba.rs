@@ -1,14 +1,12 @@
-//! Mamba's mixer: a causal convolution and a selective scan, which is linear attention with a decay by channel and state.
+//! Mamba's mixer: a causal convolution and a selective scan.
 
 use super::{CausalConv, RecurrentLayer, rms_norm_no_affine};
 use crate::Result;
-use crate::dims;
-use crate::graph::{Activation, Dim, Graph, LinearAttention, Scope, Tensor, Unary};
+use crate::graph::{Activation, Dim, Graph, Scope, SelectiveScan, Tensor, Unary};
 
 /// Mamba's mixer (`MambaMixer`; Gu and Dao, 2023, arXiv:2312.00752).
 ///
-/// The selective scan is [`Graph::linear_attention`] with a head for each channel: its keys are ∆·B, its values the channel, its
-/// queries C, which all heads share, and the logarithms of its decays ∆·A, one for each of the channel's states.
+/// Its scan is [`Graph::selective_scan`], whose B and C all channels share.
 #[derive(Clone, Copy, Debug)]
 pub struct Mamba {
     /// Channels of the convolution and the scan (`intermediate_size`).
@@ -79,9 +77,12 @@ impl Mamba {
         let dt = g.unary(Unary::Softplus, &dt);
         g.enter(w);
         let a = g.weight(&w.name("A_log"), &[width, state])?;
+        // As in the reference, whatever the rest is computed in.
+        let a = g.in_single(|g| Ok(negative_exp(g, &a)))?;
         let d = g.weight(&w.name("D"), &[width])?;
-        let scan = SelectiveScan { u, dt: &dt, b: &b, c: &c, a_log: &a, d: &d, heads: 1 };
-        scan.forward(g, layer)
+        let past = layer.state(g, "recurrent", &[width, state, 1])?;
+        let scan = SelectiveScan { u, delta: &dt, a: &a, b: &b, c: &c, d: &d, state: &past, groups: 1 };
+        layer.scan(g, "recurrent", &scan)
     }
 
     fn normed(&self, g: &mut Graph, w: &Scope, name: &str, x: &Tensor) -> Result<Tensor> {
@@ -90,72 +91,6 @@ impl Mamba {
             BcDtNorm::Rms(epsilon) => rms_norm_no_affine(g, x, epsilon),
             BcDtNorm::Weighted(epsilon) => g.rms_norm(&w.scope(name), x, epsilon),
         }
-    }
-}
-
-/// What the selective scan is given (`mamba_selective_scan`).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SelectiveScan<'a> {
-    /// The channels `[batch, sequence, width]`.
-    pub u: &'a Tensor,
-    /// ∆ of each channel, above 0, of the same shape.
-    pub dt: &'a Tensor,
-    /// B `[batch, sequence, heads·state]`.
-    pub b: &'a Tensor,
-    /// C of the same shape.
-    pub c: &'a Tensor,
-    /// Logarithms of -A `[width, state]`.
-    pub a_log: &'a Tensor,
-    /// D `[width]`.
-    pub d: &'a Tensor,
-    /// Runs of channels that share B and C.
-    pub heads: usize,
-}
-
-impl SelectiveScan<'_> {
-    /// What the channels' states give, and D times the channels: `[batch, sequence, width]`, in single precision as in the reference.
-    /// The layer's state is `recurrent`.
-    ///
-    /// # Errors
-    /// When the shapes do not go together.
-    pub fn forward(&self, g: &mut Graph, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
-        g.in_single(|g| self.scan(g, layer))
-    }
-
-    fn scan(&self, g: &mut Graph, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
-        let Self { u, dt, b, c, a_log, d, heads } = *self;
-        let [width, state] = [0, 1].map(|axis| a_log.dim(axis).and_then(Dim::fixed).unwrap_or_default());
-        let (batch, sequence) = (&u.shape()[0].clone(), &u.shape()[1].clone());
-        let a = negative_exp(g, a_log);
-        let by_channel = g.unsqueeze(dt, 3)?;
-        let decay = g.mul(&by_channel, &a)?;
-        let k = if heads == 1 {
-            let b = g.unsqueeze(b, 2)?;
-            g.mul(&by_channel, &b)?
-        } else {
-            let dt = g.reshape(dt, dims![batch, sequence, heads, width / heads.max(1), 1])?;
-            let b = g.reshape(b, dims![batch, sequence, heads, 1, state])?;
-            g.mul(&dt, &b)?
-        };
-        let [decay, k] = [
-            g.reshape(&decay, dims![batch, sequence, width * state])?,
-            g.reshape(&k, dims![batch, sequence, width * state])?,
-        ];
-        let past = layer.state(g, "recurrent", &[width, state, 1])?;
-        let scan = LinearAttention {
-            q: c,
-            k: &k,
-            v: u,
-            state: &past,
-            decay: Some(&decay),
-            beta: None,
-            heads: width,
-            query_heads: heads,
-            scale: 1.0,
-        };
-        let y = layer.attend(g, "recurrent", &scan)?;
-        let skipped = g.mul(u, d)?;
-        g.add(&y, &skipped)
     }
 }
 

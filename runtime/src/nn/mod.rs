@@ -89,7 +89,7 @@ mod windows;
 mod xielu;
 mod zamba;
 
-pub use crate::graph::{Activation, Attention, LinearAttention};
+pub use crate::graph::{Activation, Attention, LinearAttention, SelectiveScan};
 pub use alibi::{
     alibi, alibi_bfloat16, alibi_by_key, alibi_slopes, alibi_slopes_with_max, attention_sinks,
     causal_and_padding_mask,

@@ -3,7 +3,7 @@
 use super::Cache;
 use crate::Result;
 use crate::graph::dims::SEQUENCE;
-use crate::graph::{Activation, Dim, Dtype, Graph, LinearAttention, Scope, Tensor, show};
+use crate::graph::{Activation, Dim, Dtype, Graph, LinearAttention, Scope, SelectiveScan, Tensor, show};
 
 /// Which new positions are tokens (`create_recurrent_attention_mask`): 1, and 0 for padding, which is kept out of states:
 /// `attention_mask` `[batch, past + sequence]` or `[batch, sequence]` to `[batch, sequence, 1]`.
@@ -55,6 +55,18 @@ impl RecurrentLayer<'_> {
         let (mixed, state) = g.linear_attention(x)?;
         self.cache.keep_state(g, self.index, what, &state)?;
         Ok(mixed)
+    }
+
+    /// [`Graph::selective_scan`] from the cached state on, which is kept as `what`.
+    ///
+    /// `x.state` is the initial one of [`RecurrentLayer::state`].
+    ///
+    /// # Errors
+    /// As [`Graph::selective_scan`].
+    pub fn scan(&self, g: &mut Graph, what: &str, x: &SelectiveScan<'_>) -> Result<Tensor> {
+        let (y, state) = g.selective_scan(x)?;
+        self.cache.keep_state(g, self.index, what, &state)?;
+        Ok(y)
     }
 
     /// A cached state `[batch, shape…]`; zeros at first.

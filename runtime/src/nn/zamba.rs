@@ -1,10 +1,10 @@
 //! Zamba's mixer: Mamba whose channels are in heads with projections of their own.
 
-use super::mamba::SelectiveScan;
+use super::mamba::negative_exp;
 use super::{CausalConv, RecurrentLayer, grouped_linear, merge_heads, split_heads, split_last};
 use crate::Result;
 use crate::dims;
-use crate::graph::{Activation, Dim, Graph, Scope, Tensor, Unary};
+use crate::graph::{Activation, Dim, Graph, Scope, SelectiveScan, Tensor, Unary};
 
 /// Mamba's mixer with heads (`ZambaMambaMixer`): each head projects ∆, B and C of its own channels.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +74,12 @@ impl ZambaMamba {
         let dt = g.unary(Unary::Softplus, &dt);
         let a = g.weight(&w.name("A_log"), &[heads, size, state])?;
         let a = g.reshape(&a, dims![width, state])?;
+        // As in the reference, whatever the rest is computed in.
+        let a = g.in_single(|g| Ok(negative_exp(g, &a)))?;
         let d = g.weight(&w.name("D"), &[heads, size])?;
         let d = g.reshape(&d, dims![width])?;
-        let scan = SelectiveScan { u, dt: &dt, b: &b, c: &c, a_log: &a, d: &d, heads };
-        scan.forward(g, layer)
+        let past = layer.state(g, "recurrent", &[width, state, 1])?;
+        let scan = SelectiveScan { u, delta: &dt, a: &a, b: &b, c: &c, d: &d, state: &past, groups: heads };
+        layer.scan(g, "recurrent", &scan)
     }
 }

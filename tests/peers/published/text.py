@@ -85,18 +85,18 @@ def olmoe() -> Checkpoint:
     return Checkpoint("OlmoeForCausalLM", config, text(config.vocab_size, 128), torch.bfloat16)
 
 
-def mamba(length: int) -> Checkpoint:
+def mamba(length: int, dtype: torch.dtype = torch.float32) -> Checkpoint:
     """state-spaces/mamba-130m-hf: a prompt of so many tokens."""
     config = transformers.MambaConfig(num_hidden_layers=24, vocab_size=50280)
-    return Checkpoint("MambaForCausalLM", config, {"input_ids": ids(config.vocab_size, 1, length)})
+    return Checkpoint("MambaForCausalLM", config, {"input_ids": ids(config.vocab_size, 1, length)}, dtype)
 
 
-def mamba2(length: int) -> Checkpoint:
+def mamba2(length: int, dtype: torch.dtype = torch.float32) -> Checkpoint:
     """AntonV/mamba2-130m-hf: a prompt of so many tokens."""
     config = transformers.Mamba2Config(
         hidden_size=768, num_heads=24, head_dim=64, n_groups=1, num_hidden_layers=24, vocab_size=50288
     )
-    return Checkpoint("Mamba2ForCausalLM", config, {"input_ids": ids(config.vocab_size, 1, length)})
+    return Checkpoint("Mamba2ForCausalLM", config, {"input_ids": ids(config.vocab_size, 1, length)}, dtype)
 
 
 CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
@@ -107,7 +107,9 @@ CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "granitemoe": granitemoe,
     "olmoe": olmoe,
     "mamba": lambda: mamba(512),
+    "mamba-bf16": lambda: mamba(512, torch.bfloat16),
     "mamba2": lambda: mamba2(512),
+    "mamba2-bf16": lambda: mamba2(512, torch.bfloat16),
     "llama": lambda: llama(torch.float32),
     "llama-bf16": lambda: llama(torch.bfloat16),
 }

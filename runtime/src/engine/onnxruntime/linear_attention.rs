@@ -5,7 +5,9 @@
 
 mod positions;
 
-pub(super) use positions::exp;
+pub(super) use positions::{exp, fused};
+#[cfg(test)]
+pub(super) use tests::drawn;
 
 use std::collections::HashSet;
 use std::sync::PoisonError;

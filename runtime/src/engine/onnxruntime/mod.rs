@@ -15,6 +15,7 @@ mod placement;
 mod product;
 mod provider;
 mod quantized;
+mod selective_scan;
 mod session;
 mod stored;
 mod tile;

@@ -17,6 +17,7 @@ use super::linear_attention::LinearAttention;
 use super::linear_quantized::LinearQuantized;
 use super::matmul::{self, Matmul};
 use super::product::Product;
+use super::selective_scan::SelectiveScan;
 use super::stored::Stored;
 use super::tile::Element;
 use crate::graph::Dtype;
@@ -51,6 +52,7 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(Convolution::<f16>::default())?
         .add(ConvolutionQuantized::default())?
         .add(LinearAttention::default())?
+        .add(SelectiveScan::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }

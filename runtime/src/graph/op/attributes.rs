@@ -36,6 +36,15 @@ pub struct LinearAttentionOp {
     pub gives: RecurrenceResult,
 }
 
+/// The attributes of [`Op::SelectiveScan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SelectiveScanOp {
+    /// Runs of neighbouring channels that share B and C.
+    pub groups: usize,
+    /// Which of the two results the node gives.
+    pub gives: RecurrenceResult,
+}
+
 /// The results of an operation with a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecurrenceResult {

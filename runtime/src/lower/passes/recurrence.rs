@@ -3,8 +3,8 @@
 use crate::Result;
 use crate::dims;
 use crate::graph::{
-    Binary, CausalConvOp, Constant, Dim, Dtype, Graph, Op, Operation, RecurrenceResult, Reduction, Tensor,
-    Unary,
+    Binary, CausalConvOp, Constant, Dim, Dtype, Graph, LinearAttention, Op, Operation, RecurrenceResult,
+    Reduction, SelectiveScanOp, Tensor, Unary,
 };
 
 /// Positions that products go over at once: of sums with one decay for each head.
@@ -39,6 +39,55 @@ pub(in crate::lower) fn causal_conv_by_products(g: &mut Graph, it: &Operation<'_
         (Some(sum), [bias]) => g.add(&sum, bias).map(Some),
         (sum, _) => Ok(sum),
     }
+}
+
+/// A selective scan as linear attention with a head for each channel: keys are ∆·B, values the channel, queries C, which all heads
+/// of a group share, and the logarithms of decays ∆·A, one for each of the channel's states.
+pub(in crate::lower) fn selective_scan_by_linear_attention(
+    g: &mut Graph,
+    it: &Operation<'_>,
+) -> Result<Option<Tensor>> {
+    let (Op::SelectiveScan(SelectiveScanOp { groups, gives }), [u, delta, a, b, c, d, state]) =
+        (it.op, it.operands)
+    else {
+        return Ok(None);
+    };
+    let [width, keys] = [0, 1].map(|axis| a.dim(axis).and_then(Dim::fixed).unwrap_or_default());
+    let (batch, sequence) = (u.shape()[0].clone(), u.shape()[1].clone());
+    g.in_single(|g| {
+        let by_channel = g.unsqueeze(delta, 3)?;
+        let decay = g.mul(&by_channel, a)?;
+        let k = if *groups == 1 {
+            let b = g.unsqueeze(b, 2)?;
+            g.mul(&by_channel, &b)?
+        } else {
+            let size = width / groups;
+            let delta = g.reshape(delta, dims![&batch, &sequence, *groups, size, 1])?;
+            let b = g.reshape(b, dims![&batch, &sequence, *groups, 1, keys])?;
+            g.mul(&delta, &b)?
+        };
+        let [decay, k] = [
+            g.reshape(&decay, dims![&batch, &sequence, width * keys])?,
+            g.reshape(&k, dims![&batch, &sequence, width * keys])?,
+        ];
+        let scan = LinearAttention {
+            q: c,
+            k: &k,
+            v: u,
+            state,
+            decay: Some(&decay),
+            beta: None,
+            heads: width,
+            query_heads: *groups,
+            scale: 1.0,
+        };
+        let (y, state) = g.linear_attention(&scan)?;
+        if *gives == RecurrenceResult::State {
+            return Ok(Some(state));
+        }
+        let skipped = g.mul(u, d)?;
+        g.add(&y, &skipped).map(Some)
+    })
 }
 
 /// Linear attention in single precision, in which its state and the logarithms of decays add up.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::{IN_MEMORY, Memory, Target};
 use crate::graph::{
     Constant, Dim, Dtype, Graph, LinearAttentionOp, LstmOp, LstmResult, MASKED_SCORE, Node, Op, Origin,
-    RecurrenceResult, Tensor, TopKOp, TopKResult,
+    RecurrenceResult, SelectiveScanOp, Tensor, TopKOp, TopKResult,
 };
 use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, WeightData};
@@ -143,6 +143,9 @@ impl<'a> Printer<'a> {
         let all = match node.op {
             Op::LinearAttention(op) => [RecurrenceResult::Output, RecurrenceResult::State]
                 .map(|gives| Op::LinearAttention(LinearAttentionOp { gives, ..op }))
+                .to_vec(),
+            Op::SelectiveScan(op) => [RecurrenceResult::Output, RecurrenceResult::State]
+                .map(|gives| Op::SelectiveScan(SelectiveScanOp { gives, ..op }))
                 .to_vec(),
             Op::Lstm(op) => [LstmResult::Output, LstmResult::Hidden, LstmResult::Cell]
                 .map(|gives| Op::Lstm(LstmOp { gives, ..op }))
@@ -341,6 +344,7 @@ fn is_fused(op: &Op) -> bool {
             | Op::Rotary(_)
             | Op::Contrib(_)
             | Op::LinearAttention(_)
+            | Op::SelectiveScan(_)
             | Op::CausalConv(_)
             | Op::ExpertLinear(_)
     )

@@ -138,6 +138,10 @@ impl Printer<'_> {
                 }
                 linear_attention(*op)
             }
+            Op::SelectiveScan(op) => {
+                written.domain = WEFT;
+                vec![Attribute::int("groups", op.groups as i64)]
+            }
             Op::Lstm(op) => {
                 // The lengths of sequences stand before the states.
                 more.insert(4, String::new());

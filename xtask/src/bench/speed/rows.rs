@@ -134,7 +134,7 @@ const fn seen_in_8_bits(what: &'static str) -> Measure {
     Measure { key: "run", what, goals: &[(PYTORCH, 0.4)] }
 }
 
-const fn state_space(name: &'static str, title: &'static str) -> Work {
+const fn state_space(name: &'static str, model: &'static str, title: &'static str) -> Work {
     Work {
         tokens: 16,
         peers: &[Peer::LlamaCpp],
@@ -146,7 +146,7 @@ const fn state_space(name: &'static str, title: &'static str) -> Work {
                 goals: &[(PYTORCH, 1.0 / 3.0), (LLAMA_CPP, 1.0)],
             },
         ],
-        ..forward(name, name, title, &[])
+        ..forward(name, model, title, &[])
     }
 }
 
@@ -201,7 +201,7 @@ const fn quantized(
     Work { gguf: Some(gguf), peers, measures, ..llama("llama-bf16", title) }
 }
 
-pub const WORKS: [Work; 38] = [
+pub const WORKS: [Work; 40] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -260,8 +260,16 @@ pub const WORKS: [Work; 38] = [
             ],
         )
     },
-    state_space("mamba", "Mamba-130M"),
-    state_space("mamba2", "Mamba2-130M"),
+    state_space("mamba", "mamba", "Mamba-130M"),
+    Work {
+        peers: &[Peer::LlamaCpp, Peer::LlamaCppBf16],
+        ..state_space("mamba-bf16", "mamba", "Mamba-130M in bfloat16")
+    },
+    state_space("mamba2", "mamba2", "Mamba2-130M"),
+    Work {
+        peers: &[Peer::LlamaCpp, Peer::LlamaCppBf16],
+        ..state_space("mamba2-bf16", "mamba2", "Mamba2-130M in bfloat16")
+    },
     Work { peers: &[Peer::LlamaCpp, Peer::Candle], ..llama("llama", "Llama 1.1B") },
     // As it is published; all but the last peer compute in float32.
     Work {

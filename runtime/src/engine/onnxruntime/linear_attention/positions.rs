@@ -129,7 +129,7 @@ fn single<const FUSED: bool>(state: &mut [f32], kept: &[f32], q: &[f32], k: &[f3
 }
 
 #[inline(always)]
-fn fused<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+pub(in super::super) fn fused<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 

@@ -4,7 +4,7 @@ use super::positions::{exp, positions};
 use super::*;
 
 /// Numbers of a rule, between -1 and 1.
-fn drawn(count: usize, seed: u32) -> Vec<f32> {
+pub(in super::super) fn drawn(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).max(1);
     let mut next = || {
         state ^= state << 13;

@@ -1,7 +1,7 @@
 //! Chunks give what ONNX Runtime's kernels give, whatever the rule, over more positions than a chunk has.
 
 use super::*;
-use crate::graph::{LinearAttention, Scope};
+use crate::graph::{Scope, SelectiveScan};
 use crate::nn::testing::{evaluate, expect};
 
 /// Numbers between -1 and 1 that follow no pattern.
@@ -68,6 +68,40 @@ fn chunks_give_what_kernels_give() {
             let most = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(most < 2e-5, "{decay:?} {delta} {length} {query_heads} {state}: {most}");
         }
+    }
+}
+
+#[test]
+fn a_selective_scan_is_linear_attention() {
+    let (batch, width, states) = (2, 6, 3);
+    for (length, groups, state) in [(1, 1, false), (20, 1, true), (20, 3, false), (5, 2, true)] {
+        let scanned = |g: &mut Graph| {
+            let [u, delta] = [1, 2].map(|seed| drawn(g, &[batch, length, width], seed));
+            let delta = g.unary(Unary::Abs, &delta);
+            let a = drawn(g, &[width, states], 3);
+            let a = g.unary(Unary::Abs, &a);
+            let a = g.unary(Unary::Neg, &a);
+            let [b, c] = [4, 5].map(|seed| drawn(g, &[batch, length, groups * states], seed));
+            let d = drawn(g, &[width], 6);
+            let before = drawn(g, &[batch, width, states, 1], 7);
+            let x =
+                SelectiveScan { u: &u, delta: &delta, a: &a, b: &b, c: &c, d: &d, state: &before, groups };
+            let (y, behind) = g.selective_scan(&x)?;
+            Ok(if state { behind } else { y })
+        };
+        let Some((shape, want)) = evaluate(&[], scanned) else { return };
+        let as_attention = |g: &mut Graph| {
+            let y = scanned(g)?;
+            g.output("y", &y)?;
+            g.rewrite(selective_scan_by_linear_attention)?;
+            assert!(g.nodes.iter().all(|node| !matches!(node.op, Op::SelectiveScan(_))));
+            let (_, id) = g.outputs.pop().unwrap();
+            Ok(g.tensor(id).clone())
+        };
+        let Some((same, got)) = evaluate(&[], as_attention) else { return };
+        assert_eq!(same, shape);
+        let most = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(most < 2e-6, "{length} {groups} {state}: {most}");
     }
 }
 

@@ -1,0 +1,171 @@
+//! Selective scans (`selective_scan_fn`): decays and keys are computed where they are used, and never written down.
+//!
+//! As plain operators the decays of all positions, channels and states are a tensor of its own, which takes longer to write
+//! and to read than the scan does.
+
+mod positions;
+
+use std::sync::PoisonError;
+
+use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
+use ort::value::TensorElementType;
+
+use self::positions::{Channels, fastest};
+use super::operators::missing;
+use super::product::{Slices, slices};
+
+/// Blocks of channels that threads take, where there are so many channels.
+const BLOCKS: usize = 16;
+
+/// Of each channel `S = exp(∆·A)·S + ∆·u·B`, of which the result is `Sᵀ·C + D·u`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SelectiveScan {
+    groups: usize,
+}
+
+impl Operator for SelectiveScan {
+    type Kernel<'attr> = Self;
+
+    fn name(&self) -> &'static str {
+        "SelectiveScan"
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        [TensorElementType::Float32; 7].map(OperatorInput::required)
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [TensorElementType::Float32; 2].map(OperatorOutput::required)
+    }
+
+    fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
+        let groups = context.get::<i64>("groups").and_then(|groups| usize::try_from(groups).ok());
+        match groups {
+            Some(groups @ 1..) => Ok(Self { groups }),
+            _ => Err(ort::Error::new("a selective scan has no groups")),
+        }
+    }
+}
+
+impl Kernel for SelectiveScan {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        let inputs =
+            (0..7).map(|place| context.input(place)?.ok_or_else(missing)).collect::<ort::Result<Vec<_>>>()?;
+        let tensors =
+            inputs.iter().map(|value| value.try_extract_tensor::<f32>()).collect::<ort::Result<Vec<_>>>()?;
+        let [(shape, u), (_, delta), (_, a), (_, b), (_, c), (_, d), (lengths, state)] = tensors[..] else {
+            return Err(missing());
+        };
+        let (&[batch, positions, width], &[_, _, states, _]) = (&shape[..], &lengths[..]) else {
+            let problem = format!("a selective scan got channels {shape:?} and a state {lengths:?}");
+            return Err(ort::Error::new(problem));
+        };
+        let [batch, positions, width, states] =
+            [batch, positions, width, states].map(|length| length.unsigned_abs() as usize);
+        let given = Given {
+            groups: self.groups,
+            lengths: [batch, positions, width, states],
+            u,
+            delta,
+            a,
+            b,
+            c,
+            d,
+            state,
+        };
+        given.check().map_err(ort::Error::new)?;
+        let mut result = context.output(0, shape.to_vec())?.ok_or_else(missing)?;
+        let mut left = context.output(1, lengths.to_vec())?.ok_or_else(missing)?;
+        let (_, result) = result.try_extract_tensor_mut::<f32>()?;
+        let (_, left) = left.try_extract_tensor_mut::<f32>()?;
+        let task = Task::new(&given, result, left);
+        context.par_for(task.blocks(), task.blocks(), |block| task.compute(block))
+    }
+}
+
+/// What it is given.
+#[derive(Clone, Copy, Debug)]
+struct Given<'a> {
+    groups: usize,
+    /// Batch, positions, channels and the states of each.
+    lengths: [usize; 4],
+    /// `[batch, positions, width]`.
+    u: &'a [f32],
+    /// `[batch, positions, width]`.
+    delta: &'a [f32],
+    /// `[width, state]`.
+    a: &'a [f32],
+    /// `[batch, positions, groups·state]`.
+    b: &'a [f32],
+    /// `[batch, positions, groups·state]`.
+    c: &'a [f32],
+    /// `[width]`.
+    d: &'a [f32],
+    /// `[batch, width, state]`.
+    state: &'a [f32],
+}
+
+impl Given<'_> {
+    fn check(&self) -> Result<(), String> {
+        let [batch, positions, width, states] = self.lengths;
+        let rows = batch * positions;
+        let fits = width * states > 0
+            && width.is_multiple_of(self.groups)
+            && self.u.len() == rows * width
+            && self.delta.len() == rows * width
+            && self.a.len() == width * states
+            && self.b.len() == rows * self.groups * states
+            && self.c.len() == rows * self.groups * states
+            && self.d.len() == width
+            && self.state.len() == batch * width * states;
+        if fits {
+            Ok(())
+        } else {
+            Err(format!("a selective scan got lengths that do not fit {:?}", self.lengths))
+        }
+    }
+}
+
+/// The work, cut into blocks of channels that threads take in any order.
+struct Task<'a> {
+    given: &'a Given<'a>,
+    /// Channels of a block.
+    channels: usize,
+    results: Vec<Slices<'a>>,
+    states: Vec<Slices<'a>>,
+    positions: fn(&Given<'_>, &mut Channels<'_, '_>),
+}
+
+impl<'a> Task<'a> {
+    fn new(given: &'a Given<'a>, result: &'a mut [f32], states: &'a mut [f32]) -> Self {
+        let [_, _, width, each] = given.lengths;
+        let channels = width.div_ceil(BLOCKS).max(1);
+        Self {
+            given,
+            channels,
+            results: slices(result, width, channels),
+            states: slices(states, width * each, channels * each),
+            positions: fastest(),
+        }
+    }
+
+    fn blocks(&self) -> usize {
+        self.results.len()
+    }
+
+    fn compute(&self, block: usize) {
+        let mut results = self.results[block].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.states[block].lock().unwrap_or_else(PoisonError::into_inner);
+        let [_, positions, width, each] = self.given.lengths;
+        let first = block * self.channels;
+        for (batch, state) in states.iter_mut().enumerate() {
+            let before = (batch * width + first) * each;
+            state.copy_from_slice(&self.given.state[before..][..state.len()]);
+            let rows = &mut results[batch * positions..][..positions];
+            (self.positions)(self.given, &mut Channels { batch, first, state, rows });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
