@@ -19,6 +19,8 @@ pub struct Target {
     pub float: Dtype,
     /// What ids, masks and positions are counted in.
     pub integers: Dtype,
+    /// What they are given and handed out in.
+    pub integers_at_edges: Dtype,
     /// Symbols that are numbers in the lowered graph, for backends that need fixed shapes.
     pub dims: BTreeMap<String, usize>,
     /// Whether the backend needs every length to be a number.
@@ -64,9 +66,10 @@ impl Target {
             Precision::Bf16 => Dtype::Bf16,
             _ => Dtype::F32,
         };
-        // ONNX Runtime Web leaves 64-bit integers to the CPU; WebNN has them.
-        let narrow = in_browser && hardware == Hardware::Webgpu;
+        // ONNX Runtime moves and copies no others on WebGPU, and in a page it leaves 64-bit integers to the CPU; WebNN has them.
+        let narrow = hardware == Hardware::Webgpu;
         let integers = if narrow { Dtype::I32 } else { Dtype::I64 };
+        let integers_at_edges = if narrow && in_browser { Dtype::I32 } else { Dtype::I64 };
         let (own, opset, fixed_shapes) = match hardware {
             Hardware::Cpu | Hardware::Auto => (CPU, 23, false),
             // A browser has no 64-bit integers to compute lengths with.
@@ -100,7 +103,17 @@ impl Target {
             passes.insert(0, SELECTIVE_SCAN);
         }
         let dims = BTreeMap::new();
-        Self { passes, float, integers, dims, fixed_shapes, opset, kernels, selected_experts: own_operators }
+        Self {
+            passes,
+            float,
+            integers,
+            integers_at_edges,
+            dims,
+            fixed_shapes,
+            opset,
+            kernels,
+            selected_experts: own_operators,
+        }
     }
 }
 
@@ -163,10 +176,12 @@ const WEBGPU: &[Pass] = &[
     LINEAR_ATTENTION,
     LSTM_BY_STEPS,
     GATHER_BY_PRODUCT,
+    ELEMENTS_BY_PRODUCT,
     GRID_SAMPLE,
     BFLOAT16,
     Pass::each("Or by And", select::or_by_and),
     SIGN,
+    Pass::each("whole numbers by Floor", arithmetic::round_by_floor),
     LOG_SOFTMAX,
     INTEGER_DIVISION,
     TRANSPOSE_RUNS,
@@ -191,7 +206,7 @@ const METAL: &[Pass] = &[
     TOP_K,
     GATHER_BY_PRODUCT,
     Pass::each("rows of each item by a product", select::rows_by_product),
-    Pass::each("elements by a product", select::elements_by_product),
+    ELEMENTS_BY_PRODUCT,
     SIGN,
     LOG_SOFTMAX,
     BFLOAT16,
@@ -270,6 +285,7 @@ pub(super) const LAST: &[Pass] = &[
 
 const TOP_K: Pass = Pass::each("top-k by ArgMax", select::top_k_by_argmax);
 const GATHER_BY_PRODUCT: Pass = Pass::each("one of each item by a product", select::gather_by_product);
+const ELEMENTS_BY_PRODUCT: Pass = Pass::each("elements by a product", select::elements_by_product);
 const BFLOAT16: Pass = Pass::each("bfloat16 by arithmetic", bfloat16::by_arithmetic);
 const TRANSPOSE_RUNS: Pass = Pass::each("few axes to Transpose", axes::transpose_runs);
 const FLAT_WAVES: Pass = Pass::each("few axes to Sin and Cos", axes::flat_waves);

@@ -157,6 +157,24 @@ pub(in crate::lower) fn log_softmax_by_sum(g: &mut Graph, it: &Operation<'_>) ->
     g.sub(&below, &logarithm).map(Some)
 }
 
+/// Whole numbers by rounding down half a unit further up; from the middle of two it goes on to the even one.
+pub(in crate::lower) fn round_by_floor(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Unary(Unary::Round), [x]) = (it.op, it.operands) else { return Ok(None) };
+    let (half, two) = (g.number(x.dtype(), 0.5), g.number(x.dtype(), 2.0));
+    let up = g.add(x, &half)?;
+    let up = g.unary(Unary::Floor, &up);
+    // Odd numbers that are half a unit above x are one too many.
+    let above = g.sub(&up, x)?;
+    let middle = g.binary(Binary::Equal, &above, &half)?;
+    let pairs = g.binary(Binary::Div, &up, &two)?;
+    let pairs = g.unary(Unary::Floor, &pairs);
+    let pairs = g.mul(&pairs, &two)?;
+    let odd = g.sub(&up, &pairs)?;
+    let middle = g.cast(&middle, x.dtype());
+    let over = g.mul(&middle, &odd)?;
+    g.sub(&up, &over).map(Some)
+}
+
 /// Signs by whether a number is above 0, and whether it is below.
 pub(in crate::lower) fn sign_by_comparison(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::Unary(Unary::Sign), [x]) = (it.op, it.operands) else { return Ok(None) };

@@ -4,24 +4,39 @@ use crate::Result;
 use crate::graph::{Dim, Dtype, Graph, Op, TopKOp, TopKResult};
 use crate::lower::Target;
 
-/// Gives ids, masks and positions the type that the target counts in, at the edges and inside. Lengths and axes are no
-/// values of the graph: they are printed as ONNX demands them.
+/// Gives ids, masks and positions the type that the target counts in, and at the edges the one it is given them in. Lengths and axes
+/// are no values of the graph: they are printed as ONNX demands them.
 pub(in crate::lower) fn compute_in(g: &mut Graph, target: &Target) -> Result<()> {
     let narrow = target.integers;
     if narrow == Dtype::I64 {
         return Ok(());
     }
+    let edges = target.integers_at_edges;
+    let wide = |g: &Graph, id: usize| g.tensor(id).dtype() == Dtype::I64;
+    let converted = |is: bool| is && edges != narrow;
+    let inputs: Vec<_> =
+        (0..g.inputs.len()).filter(|&input| converted(g.inputs[input].dtype == Dtype::I64)).collect();
+    let outputs: Vec<_> =
+        (0..g.outputs.len()).filter(|&output| converted(wide(g, g.outputs[output].1))).collect();
     for id in 0..g.values.len() {
-        if g.tensor(id).dtype() == Dtype::I64 {
+        if wide(g, id) && (edges == narrow || !g.is_input(id)) {
             g.retype(id, narrow);
         }
     }
     for input in g.inputs.iter_mut().filter(|input| input.dtype == Dtype::I64) {
-        input.dtype = narrow;
+        input.dtype = edges;
+    }
+    for input in inputs {
+        g.convert_input(input, narrow, |_| false);
+    }
+    for output in outputs {
+        g.convert_output(output, edges);
     }
     for node in &mut g.nodes {
         match &mut node.op {
-            Op::Cast { to } if *to == Dtype::I64 => *to = narrow,
+            Op::Cast { to } if *to == Dtype::I64 && g.values[node.output].tensor.dtype() == narrow => {
+                *to = narrow
+            }
             _ => {}
         }
     }
@@ -51,8 +66,7 @@ mod tests {
     use crate::{Hardware, Precision, dims};
 
     fn narrow(g: &mut Graph) -> Vec<String> {
-        let target = Target { integers: Dtype::I32, ..Target::of(Hardware::Webgpu, Precision::F32) };
-        compute_in(g, &target).unwrap();
+        compute_in(g, &Target::in_browser(Hardware::Webgpu, Precision::F32)).unwrap();
         g.lines()
     }
 
@@ -73,6 +87,26 @@ mod tests {
         assert_eq!(narrow(&mut g), want);
         assert_eq!(g.inputs()[0].dtype, Dtype::I32);
         assert_eq!(g.outputs().next().map(|(_, kept)| kept.dtype()), Some(Dtype::I32));
+        Ok(())
+    }
+
+    #[test]
+    fn edges_stay_wide_where_the_target_says_so() -> Result<()> {
+        let mut g = Graph::new();
+        let ids = g.input(Input::i64("ids", dims![BATCH]));
+        let sum = g.add(&ids, &ids)?;
+        g.output("ids_again", &ids)?;
+        g.output("sum", &sum)?;
+        compute_in(&mut g, &Target::of(Hardware::Webgpu, Precision::F32))?;
+        let want = [
+            "i32 Cast(ids) [batch]",
+            "i32 Add(%0, %0) [batch]",
+            "i64 Cast(%0) [batch]",
+            "i64 Cast(%1) [batch]",
+        ];
+        assert_eq!(g.lines(), want);
+        assert_eq!(g.inputs()[0].dtype, Dtype::I64);
+        assert!(g.outputs().all(|(_, given)| given.dtype() == Dtype::I64));
         Ok(())
     }
 

@@ -50,18 +50,22 @@ pub(in crate::lower) fn elements_by_product(g: &mut Graph, it: &Operation<'_>) -
     let (length, count) = (&x.shape()[axis], &index.shape()[axis]);
     let others: Vec<Dim> = order[..last].iter().map(|&at| x.shape()[at].clone()).collect();
     let rows = &product(&others);
-    let [x, index] = [x, index].map(|x| g.transpose(x, &order));
-    let index = g.reshape(&index?, dims![rows, count, 1])?;
+    let moved = |g: &mut Graph, x: &Tensor, order: &[usize]| match order.is_sorted() {
+        true => Ok(x.clone()),
+        false => g.transpose(x, order),
+    };
+    let [x, index] = [moved(g, x, &order)?, moved(g, index, &order)?];
+    let index = g.reshape(&index, dims![rows, count, 1])?;
     let positions = g.arange(length);
     let here = g.binary(Binary::Equal, &index, &positions)?;
     let found = match it.result.dtype().is_float() {
         true => {
-            let x = g.reshape(&x?, dims![rows, length, 1])?;
+            let x = g.reshape(&x, dims![rows, length, 1])?;
             let here = g.cast(&here, x.dtype());
             g.matmul(&here, &x)?
         }
         false => {
-            let (x, none) = (g.reshape(&x?, dims![rows, 1, length])?, g.integer(0));
+            let (x, none) = (g.reshape(&x, dims![rows, 1, length])?, g.integer(0));
             let chosen = g.select(&here, &x, &none)?;
             g.reduce(Reduction::Sum, &chosen, &[2], true)?
         }
@@ -69,7 +73,7 @@ pub(in crate::lower) fn elements_by_product(g: &mut Graph, it: &Operation<'_>) -
     let found = g.reshape(&found, others.into_iter().chain([count.clone()]).collect())?;
     // Back to where it was: what stands at the end goes to the axis.
     let back: Vec<usize> = (0..axis).chain([last]).chain(axis..last).collect();
-    g.transpose(&found, &back).map(Some)
+    moved(g, &found, &back).map(Some)
 }
 
 /// The largest elements one after the other, each of which is then as low as numbers go. They must be above that themselves.

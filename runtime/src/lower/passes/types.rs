@@ -33,15 +33,29 @@ pub(in crate::lower) fn move_in_32_bits(g: &mut Graph, it: &Operation<'_>) -> Re
     Ok(Some(g.cast(&moved, dtype)))
 }
 
-/// One of two floating-point values by products with 1 and 0, in graphs that convolve: ONNX Runtime moves axes around
-/// convolutions, and past a choice those of its condition too, for which booleans have no kernel.
+/// How many operations ONNX Runtime is seen to move a transposition over.
+const STEPS: usize = 4;
+
+/// Whether a value is a transposition, or arithmetic on one, element by element.
+fn is_transposed(g: &Graph, x: &Tensor, steps: usize) -> bool {
+    g.made_by(x).is_some_and(|node| match node.op {
+        Op::Transpose { .. } => true,
+        Op::Binary(_) | Op::Unary(_) | Op::Cast { .. } => {
+            steps > 0 && node.inputs.iter().any(|&id| is_transposed(g, g.tensor(id), steps - 1))
+        }
+        _ => false,
+    })
+}
+
+/// One of two floating-point values by products with 1 and 0, in graphs that convolve and where one of them was transposed: ONNX
+/// Runtime moves axes around convolutions, and past a choice those of its condition too, for which booleans have no kernel.
 pub(in crate::lower) fn choose_by_product(g: &mut Graph, _: &Target) -> Result<()> {
-    if !g.nodes.iter().any(|node| matches!(node.op, Op::Conv(_))) {
-        return Ok(());
-    }
+    let convolves = g.nodes.iter().any(|node| matches!(node.op, Op::Conv(_)));
     g.rewrite(|g, it| {
         let (Op::Where, [condition, yes, no]) = (it.op, it.operands) else { return Ok(None) };
-        if !yes.dtype().is_float() {
+        if !yes.dtype().is_float()
+            || !(convolves || is_transposed(g, yes, STEPS) || is_transposed(g, no, STEPS))
+        {
             return Ok(None);
         }
         let one = g.cast(condition, yes.dtype());

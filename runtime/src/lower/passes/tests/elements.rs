@@ -43,17 +43,25 @@ fn types_that_kernels_lack_are_gone_round() {
 }
 
 #[test]
-fn choices_are_products_beside_convolutions_only() {
-    let chosen = |convolves| {
+fn choices_are_products_beside_convolutions_and_behind_transpositions() {
+    let chosen = |convolves, transposed| {
         let mut g = Graph::new();
         let x = g.input(Input::f32("x", dims![BATCH, 2, 5]));
+        let x = match transposed {
+            true => {
+                let back = g.transpose(&x, &[0, 2, 1]).unwrap();
+                let doubled = g.add(&back, &back).unwrap();
+                g.transpose(&doubled, &[0, 2, 1]).unwrap()
+            }
+            false => x,
+        };
         let chosen = g.input(Input::bool("chosen", dims![BATCH, 2, 5]));
         let one = g.scalar(1.0);
         let y = g.select(&chosen, &x, &one).unwrap();
         let y = if convolves { g.conv(&g.scope("w"), &y, &Conv::new(2, &[1])).unwrap() } else { y };
         after(Pass::whole("choices", types::choose_by_product), &mut g, &[&y]).len()
     };
-    assert_eq!([chosen(false), chosen(true)], [1, 7]);
+    assert_eq!([chosen(false, false), chosen(true, false), chosen(false, true)], [1, 7, 9]);
 }
 
 #[test]

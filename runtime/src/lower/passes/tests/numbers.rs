@@ -1,11 +1,13 @@
 //! The numbers of what stands for operations where there is little more than arithmetic.
 
-use crate::Result;
 use crate::dims;
-use crate::graph::{Binary, Constant, Dtype, Graph, PadMode, Tensor, Unary};
+use crate::graph::dims::BATCH;
+use crate::graph::{Binary, Constant, Dtype, Graph, Input, PadMode, Tensor, Unary};
 use crate::lower::passes::{Rule, arithmetic, norm, select};
+use crate::lower::{Target, lower};
 use crate::nn::testing::expect;
 use crate::nn::{gather_rows, l2_normalize};
+use crate::{Hardware, Precision, Result};
 
 fn row(g: &mut Graph, numbers: &[f32]) -> Tensor {
     g.filled(Dtype::F32, dims![numbers.len()], Constant::F32(numbers.to_vec()))
@@ -118,6 +120,17 @@ fn elements_of_any_axis_are_gathered() {
 }
 
 #[test]
+fn numbers_in_the_middle_are_rounded_to_even_ones() {
+    let numbers = [-2.5, -1.5, -0.5, -0.4, 0.0, 0.5, 0.6, 1.5, 2.5, 2.51];
+    let rounded = |g: &mut Graph| {
+        let x = row(g, &numbers);
+        let whole = g.unary(Unary::Round, &x);
+        rewritten(g, &whole, arithmetic::round_by_floor)
+    };
+    expect(&[], rounded, &[10], &numbers.map(f32::round_ties_even));
+}
+
+#[test]
 fn signs_quotients_and_logarithms_of_softmax() {
     let (tiny, numbers) = (f32::MIN_POSITIVE, [-7.5, -0.001, 0.0, 0.25, f32::MAX]);
     let signs = |g: &mut Graph| {
@@ -195,4 +208,20 @@ fn whole_quotients_and_remainders_are_exact() {
     let quotients = [0.0, 0.0, 1.0, 6.0, 9999.0, 8635.0, 1.0, 2_097_151.0];
     expect(&[], by_numbers(Binary::Div), &[8], &quotients);
     expect(&[], by_numbers(Binary::Mod), &[8], &[0.0, 6.0, 0.0, 2.0, 9.0, 16_257.0, 0.0, 15.0]);
+}
+
+#[test]
+fn integers_are_given_as_they_came_by_conversions() {
+    let mut g = Graph::new();
+    let ids = g.input(Input::i64("ids", dims![BATCH]));
+    let x = g.input(Input::f32("x", dims![BATCH]));
+    for (name, tensor) in [("first", &ids), ("second", &x)] {
+        g.output(name, tensor).unwrap();
+    }
+    let counted = |hardware| {
+        let operators = lower(&g, &[], &Target::of(hardware, Precision::F32)).unwrap().operators;
+        ["Identity", "Cast"].map(|name| operators.get(name).copied().unwrap_or_default())
+    };
+    assert_eq!(counted(Hardware::Cpu), [2, 0]);
+    assert_eq!(counted(Hardware::Webgpu), [1, 2]);
 }

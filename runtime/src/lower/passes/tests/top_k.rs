@@ -73,7 +73,7 @@ fn indices_are_narrowed_and_bfloat16_is_widened() {
         g.prune();
         g.lines()
     };
-    let narrow = Target { integers: Dtype::I32, ..Target::by(&[]) };
+    let narrow = Target { integers: Dtype::I32, integers_at_edges: Dtype::I32, ..Target::by(&[]) };
     assert_eq!(
         lines(Pass::whole("integers", integers::compute_in), &narrow, Dtype::F32),
         ["f32 TopK(x) [batch, 2]", "i64 TopK(x) [batch, 2]", "i32 Cast(%1) [batch, 2]"]
