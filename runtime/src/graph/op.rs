@@ -34,15 +34,16 @@ pub enum Op {
     /// rule's numbers. It gives one of its two results; another node on the same operands gives the other.
     LinearAttention(LinearAttentionOp),
     /// Selective scan: u and ∆ `[batch, sequence, width]`, A `[width, state]`, B and C `[batch, sequence, groups·state]`, D
-    /// `[width]`, state `[batch, width, state, 1]`. It gives one of its two results; another node on the same operands gives the
-    /// other.
+    /// `[width]`, state `[batch, width, state, 1]`, optional z `[batch, sequence, width]`. It gives one of its two results; another
+    /// node on the same operands gives the other.
     SelectiveScan(SelectiveScanOp),
     /// A layer of long short-term memory, gates in ONNX's order (input, output, forget, cell): x `[sequence, batch, in]`, weights of x
     /// `[directions, 4·hidden, in]` and of the hidden state `[directions, 4·hidden, hidden]`, biases `[directions, 8·hidden]`, hidden and
     /// cell state `[directions, batch, hidden]`. It gives one of its three results; other nodes on the same operands give the others.
     Lstm(LstmOp),
     /// Causal depthwise convolution: x `[batch, sequence, channels]`, weight `[channels, 1, kernel]`, what came before
-    /// `[batch, (kernel − 1)·dilation, channels]`, optional bias `[channels]`.
+    /// `[batch, (kernel − 1)·dilation, channels]`, optional bias `[channels]`. It gives one of its two results, of which the other is
+    /// what comes before the next positions; another node on the same operands gives the other.
     CausalConv(CausalConvOp),
     /// An activation function, element by element.
     Activate(Activation),

@@ -46,6 +46,8 @@ pub struct SelectiveScan<'a> {
     pub d: &'a Tensor,
     /// The state before the first position `[batch, width, state, 1]`.
     pub state: &'a Tensor,
+    /// z, whose SiLU multiplies the result, of the shape of u; none without a gate.
+    pub z: Option<&'a Tensor>,
     /// Runs of neighbouring channels that share B and C.
     pub groups: usize,
 }
@@ -54,14 +56,14 @@ impl Graph {
     /// Selective scan (`selective_scan_fn`; Gu and Dao, 2023, arXiv:2312.00752): `[batch, sequence, width]`, and the state behind
     /// the last position `[batch, width, state, 1]`, in single precision.
     ///
-    /// Of each channel `S = exp(∆·A)·S + ∆·u·B`, of which the result is `Sᵀ·C + D·u`.
+    /// Of each channel `S = exp(∆·A)·S + ∆·u·B`, of which the result is `Sᵀ·C + D·u`, times `SiLU(z)` where there is a gate.
     ///
     /// # Errors
     /// When the shapes do not go together.
     pub fn selective_scan(&mut self, x: &SelectiveScan<'_>) -> Result<(Tensor, Tensor)> {
-        let SelectiveScan { u, delta, a, b, c, d, state, groups } = *x;
+        let SelectiveScan { u, delta, a, b, c, d, state, z, groups } = *x;
         self.float("SelectiveScan", u)?;
-        let operands = [u, delta, a, b, c, d, state];
+        let operands: Vec<_> = [u, delta, a, b, c, d, state].into_iter().chain(z).collect();
         let fits = match (u.shape(), a.shape()) {
             ([batch, sequence, width], [channels, states]) => {
                 let (wide, keys) = (width.fixed().unwrap_or_default(), states.fixed().unwrap_or_default());
@@ -72,6 +74,7 @@ impl Graph {
                     && wide.is_multiple_of(groups)
                     && width == channels
                     && delta.shape() == u.shape()
+                    && z.is_none_or(|z| z.shape() == u.shape())
                     && *b.shape() == by_group
                     && *c.shape() == by_group
                     && *d.shape() == [width.clone()]
@@ -84,7 +87,7 @@ impl Graph {
             let problem = format!("{groups} groups, {}: the shapes do not fit", shapes.join(", "));
             return Err(self.error("SelectiveScan", problem));
         }
-        let op = |gives| Op::SelectiveScan(SelectiveScanOp { groups, gives });
+        let op = |gives| Op::SelectiveScan(SelectiveScanOp { groups, gated: z.is_some(), gives });
         self.in_single(|g| {
             let y = g.node(op(RecurrenceResult::Output), &operands, u.dtype(), u.shape().to_vec());
             let state = g.node(op(RecurrenceResult::State), &operands, u.dtype(), state.shape().to_vec());
@@ -147,7 +150,8 @@ impl Graph {
     }
 
     /// Causal depthwise convolution (`causal_conv1d`): x `[batch, sequence, channels]` behind `past`
-    /// `[batch, (kernel − 1)·dilation, channels]`, weight `[channels, 1, kernel]` and optional bias `[channels]`, to the shape of x.
+    /// `[batch, (kernel − 1)·dilation, channels]`, weight `[channels, 1, kernel]` and optional bias `[channels]`, to the shape of x, with
+    /// SiLU applied where that is asked for; and what comes before the next positions, of the shape of `past`.
     ///
     /// # Errors
     /// When the shapes do not go together.
@@ -158,7 +162,8 @@ impl Graph {
         weight: &Tensor,
         bias: Option<&Tensor>,
         dilation: usize,
-    ) -> Result<Tensor> {
+        silu: bool,
+    ) -> Result<(Tensor, Tensor)> {
         self.float("CausalConv", x)?;
         let fits = match (x.shape(), past.shape(), weight.shape()) {
             ([batch, _, channels], [b, before, c], [out, Dim::Fixed(1), kernel]) => {
@@ -181,7 +186,10 @@ impl Graph {
             return Err(self.error("CausalConv", problem));
         }
         let operands: Vec<_> = [x, weight, past].into_iter().chain(bias).collect();
-        Ok(self.node(Op::CausalConv(CausalConvOp { dilation }), &operands, Dtype::F32, x.shape().to_vec()))
+        let op = |gives| Op::CausalConv(CausalConvOp { dilation, silu, gives });
+        let y = self.node(op(RecurrenceResult::Output), &operands, Dtype::F32, x.shape().to_vec());
+        let state = self.node(op(RecurrenceResult::State), &operands, Dtype::F32, past.shape().to_vec());
+        Ok((y, state))
     }
 
     /// Whether it has linear attention, which is computed chunk by chunk where a backend has no kernel for it, or a selective scan,
@@ -229,7 +237,17 @@ mod tests {
                 let state = g.input(Input::f32("s", dims![BATCH, width, 2, 1]));
                 let a = g.constant(&[width, 2], vec![-1.0; 2 * width])?;
                 let d = g.constant(&[6], vec![0.0; 6])?;
-                let x = SelectiveScan { u: &u, delta: &u, a: &a, b: &b, c: &b, d: &d, state: &state, groups };
+                let x = SelectiveScan {
+                    u: &u,
+                    delta: &u,
+                    a: &a,
+                    b: &b,
+                    c: &b,
+                    d: &d,
+                    state: &state,
+                    z: None,
+                    groups,
+                };
                 g.selective_scan(&x)
             })
         };
@@ -239,7 +257,7 @@ mod tests {
             let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, 3]));
             let past = g.input(Input::f32("past", dims![BATCH, 3, 3]));
             let weight = g.constant(&[3, 1, 3], vec![0.0; 9])?;
-            g.causal_conv(&x, &past, &weight, None, 1)
+            g.causal_conv(&x, &past, &weight, None, 1, false)
         });
         insta::assert_snapshot!(problem, @"CausalConv in the root: x [batch, sequence, 3] behind [batch, 3, 3] and a kernel [3, 1, 3] at dilation 1 do not fit");
     }

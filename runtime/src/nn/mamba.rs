@@ -58,14 +58,19 @@ impl Mamba {
         let conv = CausalConv { kernel: self.kernel, bias: self.conv_bias, act: Some(self.act) };
         let u = conv.forward(g, &w.scope("conv1d"), &u, layer, "conv")?;
         let u = layer.mask(g, &u)?;
-        let y = self.scan(g, w, &u, layer)?;
-        let gate = g.activation(Activation::Silu, &gate)?;
-        let y = g.mul(&y, &gate)?;
+        let y = self.scan(g, w, &u, &gate, layer)?;
         g.linear_biased(&w.scope("out_proj"), &y, hidden, self.bias)
     }
 
-    /// The selective scan of u `[batch, sequence, width]`, and D times u.
-    fn scan(&self, g: &mut Graph, w: &Scope, u: &Tensor, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
+    /// The selective scan of u `[batch, sequence, width]`, times SiLU of the gate.
+    fn scan(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        u: &Tensor,
+        gate: &Tensor,
+        layer: &RecurrentLayer<'_>,
+    ) -> Result<Tensor> {
         let (width, state) = (self.width, self.state);
         let projected = g.linear_no_bias(&w.scope("x_proj"), u, self.rank + 2 * state)?;
         let [dt, b, c] = <[Tensor; 3]>::try_from(g.split(&projected, 2, &[self.rank, state, state])?)
@@ -81,7 +86,17 @@ impl Mamba {
         let a = g.in_single(|g| Ok(negative_exp(g, &a)))?;
         let d = g.weight(&w.name("D"), &[width])?;
         let past = layer.state(g, "recurrent", &[width, state, 1])?;
-        let scan = SelectiveScan { u, delta: &dt, a: &a, b: &b, c: &c, d: &d, state: &past, groups: 1 };
+        let scan = SelectiveScan {
+            u,
+            delta: &dt,
+            a: &a,
+            b: &b,
+            c: &c,
+            d: &d,
+            state: &past,
+            z: Some(gate),
+            groups: 1,
+        };
         layer.scan(g, "recurrent", &scan)
     }
 

@@ -111,19 +111,17 @@ impl CausalConv {
             return Err(g.error("CausalConv", problem));
         };
         let past = layer.state(g, what, &[before, channels])?;
-        let whole = g.concat(&[&past, x], 1)?;
-        let end = whole.shape()[1].clone();
-        let last = g.slice_dims(&whole, 1, end.clone() - before.into(), end)?;
-        let last = g.reshape(&last, past.shape().to_vec())?;
-        layer.cache.keep_state(g, layer.index, what, &last)?;
         let weight = g.weight(&w.name("weight"), &[channels, 1, self.kernel])?;
         let bias = self.bias.then(|| g.weight(&w.name("bias"), &[channels])).transpose()?;
-        let y = g.causal_conv(x, &past, &weight, bias.as_ref(), 1)?;
+        let silu = self.act == Some(Activation::Silu);
+        let (y, last) = g.causal_conv(x, &past, &weight, bias.as_ref(), 1, silu)?;
+        layer.cache.keep_state(g, layer.index, what, if before == 0 { &past } else { &last })?;
         match self.act {
-            Some(act) => g.activation(act, &y),
-            None => Ok(y),
+            Some(act) if !silu => g.activation(act, &y),
+            _ => Ok(y),
         }
     }
+
     /// Queries, keys and values of x `[batch, sequence, hidden]` with a projection each (`q_proj`, …) and a convolution each
     /// (`q_conv1d`, …), `[batch, sequence, width]`. The layer keeps their last inputs as `q_conv`, `k_conv` and `v_conv`.
     ///

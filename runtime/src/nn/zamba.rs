@@ -48,14 +48,19 @@ impl ZambaMamba {
         let conv = CausalConv { kernel: self.kernel, bias: self.conv_bias, act: Some(self.act) };
         let u = conv.forward(g, &w.scope("conv1d"), &u, layer, "conv")?;
         let u = layer.mask(g, &u)?;
-        let y = self.scan(g, w, &u, layer)?;
-        let gate = g.activation(Activation::Silu, &gate)?;
-        let y = g.mul(&y, &gate)?;
+        let y = self.scan(g, w, &u, &gate, layer)?;
         g.linear_biased(&w.scope("out_proj"), &y, hidden, self.bias)
     }
 
-    /// The selective scan of u `[batch, sequence, width]`, and D times u.
-    fn scan(&self, g: &mut Graph, w: &Scope, u: &Tensor, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
+    /// The selective scan of u `[batch, sequence, width]`, times SiLU of the gate.
+    fn scan(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        u: &Tensor,
+        gate: &Tensor,
+        layer: &RecurrentLayer<'_>,
+    ) -> Result<Tensor> {
         let (heads, width, rank, state) = (self.heads, self.width, self.rank, self.state);
         let size = width / heads.max(1);
         g.enter(w);
@@ -79,7 +84,17 @@ impl ZambaMamba {
         let d = g.weight(&w.name("D"), &[heads, size])?;
         let d = g.reshape(&d, dims![width])?;
         let past = layer.state(g, "recurrent", &[width, state, 1])?;
-        let scan = SelectiveScan { u, delta: &dt, a: &a, b: &b, c: &c, d: &d, state: &past, groups: heads };
+        let scan = SelectiveScan {
+            u,
+            delta: &dt,
+            a: &a,
+            b: &b,
+            c: &c,
+            d: &d,
+            state: &past,
+            z: Some(gate),
+            groups: heads,
+        };
         layer.scan(g, "recurrent", &scan)
     }
 }

@@ -5,7 +5,7 @@
 
 mod positions;
 
-pub(super) use positions::{exp, fused};
+pub(super) use positions::{LANES, added_up, exp, fused};
 #[cfg(test)]
 pub(super) use tests::drawn;
 

@@ -17,7 +17,7 @@ use super::product::{Slices, slices};
 /// Blocks of channels that threads take, where there are so many channels.
 const BLOCKS: usize = 16;
 
-/// Of each channel `S = exp(∆·A)·S + ∆·u·B`, of which the result is `Sᵀ·C + D·u`.
+/// Of each channel `S = exp(∆·A)·S + ∆·u·B`, of which the result is `Sᵀ·C + D·u`, times `SiLU(z)` where there is a gate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SelectiveScan {
     groups: usize,
@@ -31,7 +31,8 @@ impl Operator for SelectiveScan {
     }
 
     fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
-        [TensorElementType::Float32; 7].map(OperatorInput::required)
+        let number = TensorElementType::Float32;
+        [number; 7].map(OperatorInput::required).into_iter().chain([OperatorInput::optional(number)])
     }
 
     fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
@@ -49,11 +50,15 @@ impl Operator for SelectiveScan {
 
 impl Kernel for SelectiveScan {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
-        let inputs =
-            (0..7).map(|place| context.input(place)?.ok_or_else(missing)).collect::<ort::Result<Vec<_>>>()?;
+        let count = context.num_inputs()?.min(8);
+        let inputs = (0..count)
+            .map(|place| context.input(place)?.ok_or_else(missing))
+            .collect::<ort::Result<Vec<_>>>()?;
         let tensors =
             inputs.iter().map(|value| value.try_extract_tensor::<f32>()).collect::<ort::Result<Vec<_>>>()?;
-        let [(shape, u), (_, delta), (_, a), (_, b), (_, c), (_, d), (lengths, state)] = tensors[..] else {
+        let [(shape, u), (_, delta), (_, a), (_, b), (_, c), (_, d), (lengths, state), ref gate @ ..] =
+            tensors[..]
+        else {
             return Err(missing());
         };
         let (&[batch, positions, width], &[_, _, states, _]) = (&shape[..], &lengths[..]) else {
@@ -72,6 +77,7 @@ impl Kernel for SelectiveScan {
             c,
             d,
             state,
+            z: gate.first().map(|(_, z)| *z),
         };
         given.check().map_err(ort::Error::new)?;
         let mut result = context.output(0, shape.to_vec())?.ok_or_else(missing)?;
@@ -103,6 +109,8 @@ struct Given<'a> {
     d: &'a [f32],
     /// `[batch, width, state]`.
     state: &'a [f32],
+    /// `[batch, positions, width]`.
+    z: Option<&'a [f32]>,
 }
 
 impl Given<'_> {
@@ -113,6 +121,7 @@ impl Given<'_> {
             && width.is_multiple_of(self.groups)
             && self.u.len() == rows * width
             && self.delta.len() == rows * width
+            && self.z.is_none_or(|z| z.len() == rows * width)
             && self.a.len() == width * states
             && self.b.len() == rows * self.groups * states
             && self.c.len() == rows * self.groups * states

@@ -41,6 +41,8 @@ pub struct LinearAttentionOp {
 pub struct SelectiveScanOp {
     /// Runs of neighbouring channels that share B and C.
     pub groups: usize,
+    /// Whether the last operand is a gate.
+    pub gated: bool,
     /// Which of the two results the node gives.
     pub gives: RecurrenceResult,
 }
@@ -122,6 +124,10 @@ pub struct ExpertBlocks {
 pub struct CausalConvOp {
     /// From one element of a window to the next.
     pub dilation: usize,
+    /// Whether SiLU is applied to the result.
+    pub silu: bool,
+    /// Which of the two results the node gives.
+    pub gives: RecurrenceResult,
 }
 
 /// The attributes of [`Op::Conv`] and [`Op::ConvTranspose`], by spatial axis.

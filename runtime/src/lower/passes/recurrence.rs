@@ -17,11 +17,17 @@ const UNSEEN: f32 = -1e4;
 
 /// A causal depthwise convolution as one product for each element of the kernel.
 pub(in crate::lower) fn causal_conv_by_products(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
-    let (Op::CausalConv(CausalConvOp { dilation }), [x, weight, past, bias @ ..]) = (it.op, it.operands)
+    let (Op::CausalConv(CausalConvOp { dilation, silu, gives }), [x, weight, past, bias @ ..]) =
+        (it.op, it.operands)
     else {
         return Ok(None);
     };
     let whole = g.concat(&[past, x], 1)?;
+    if *gives == RecurrenceResult::State {
+        let (before, end) = (past.shape()[1].clone(), whole.shape()[1].clone());
+        let last = g.slice_dims(&whole, 1, end.clone() - before, end)?;
+        return g.reshape(&last, past.shape().to_vec()).map(Some);
+    }
     let kernel = weight.shape()[2].fixed().unwrap_or_default();
     let mut sum: Option<Tensor> = None;
     for index in 0..kernel {
@@ -35,10 +41,20 @@ pub(in crate::lower) fn causal_conv_by_products(g: &mut Graph, it: &Operation<'_
             None => product,
         });
     }
-    match (sum, bias) {
-        (Some(sum), [bias]) => g.add(&sum, bias).map(Some),
-        (sum, _) => Ok(sum),
+    let sum = match (sum, bias) {
+        (Some(sum), [bias]) => Some(g.add(&sum, bias)?),
+        (sum, _) => sum,
+    };
+    match sum {
+        Some(sum) if *silu => activated(g, &sum).map(Some),
+        sum => Ok(sum),
     }
+}
+
+/// SiLU by its operators: passes that write activations so have gone by.
+fn activated(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let gate = g.unary(Unary::Sigmoid, x);
+    g.mul(x, &gate)
 }
 
 /// A selective scan as linear attention with a head for each channel: keys are ∆·B, values the channel, queries C, which all heads
@@ -47,7 +63,7 @@ pub(in crate::lower) fn selective_scan_by_linear_attention(
     g: &mut Graph,
     it: &Operation<'_>,
 ) -> Result<Option<Tensor>> {
-    let (Op::SelectiveScan(SelectiveScanOp { groups, gives }), [u, delta, a, b, c, d, state]) =
+    let (Op::SelectiveScan(SelectiveScanOp { groups, gives, .. }), [u, delta, a, b, c, d, state, gate @ ..]) =
         (it.op, it.operands)
     else {
         return Ok(None);
@@ -86,7 +102,14 @@ pub(in crate::lower) fn selective_scan_by_linear_attention(
             return Ok(Some(state));
         }
         let skipped = g.mul(u, d)?;
-        g.add(&y, &skipped).map(Some)
+        let y = g.add(&y, &skipped)?;
+        match gate {
+            [z] => {
+                let gate = activated(g, z)?;
+                g.mul(&y, &gate).map(Some)
+            }
+            _ => Ok(Some(y)),
+        }
     })
 }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use super::{IN_MEMORY, Memory, Target};
 use crate::graph::{
-    Constant, Dim, Dtype, Graph, LinearAttentionOp, LstmOp, LstmResult, MASKED_SCORE, Node, Op, Origin,
-    RecurrenceResult, SelectiveScanOp, Tensor, TopKOp, TopKResult,
+    CausalConvOp, Constant, Dim, Dtype, Graph, LinearAttentionOp, LstmOp, LstmResult, MASKED_SCORE, Node, Op,
+    Origin, RecurrenceResult, SelectiveScanOp, Tensor, TopKOp, TopKResult,
 };
 use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, WeightData};
@@ -146,6 +146,9 @@ impl<'a> Printer<'a> {
                 .to_vec(),
             Op::SelectiveScan(op) => [RecurrenceResult::Output, RecurrenceResult::State]
                 .map(|gives| Op::SelectiveScan(SelectiveScanOp { gives, ..op }))
+                .to_vec(),
+            Op::CausalConv(op) => [RecurrenceResult::Output, RecurrenceResult::State]
+                .map(|gives| Op::CausalConv(CausalConvOp { gives, ..op }))
                 .to_vec(),
             Op::Lstm(op) => [LstmResult::Output, LstmResult::Hidden, LstmResult::Cell]
                 .map(|gives| Op::Lstm(LstmOp { gives, ..op }))

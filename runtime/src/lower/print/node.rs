@@ -153,11 +153,15 @@ impl Printer<'_> {
             }
             Op::CausalConv(op) => {
                 (written.domain, written.operator) = (MICROSOFT, "CausalConvWithState");
-                // The bias stands before the state; what comes behind the last position is cut where it is cached.
+                // The bias stands before the state.
                 let bias = if more.len() == 4 { more.remove(3) } else { String::new() };
                 more.insert(2, bias);
-                written.others.push(format!("{}/State", node.name));
-                vec![Attribute::int("channels_last", 1), Attribute::int("dilation", op.dilation as i64)]
+                let activation = if op.silu { "silu" } else { "none" };
+                vec![
+                    Attribute::int("channels_last", 1),
+                    Attribute::int("dilation", op.dilation as i64),
+                    Attribute::string("activation", activation),
+                ]
             }
             Op::Rotary(op) => vec![
                 Attribute::int("num_heads", op.heads as i64),

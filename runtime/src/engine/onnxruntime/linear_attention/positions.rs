@@ -3,7 +3,7 @@
 use super::{Given, LinearAttention};
 
 /// Numbers that are computed side by side.
-const LANES: usize = 16;
+pub(in super::super) const LANES: usize = 16;
 
 /// Heads whose positions are gone over, of a text of the batch.
 pub(super) struct Heads<'s, 'r> {
@@ -120,12 +120,25 @@ fn single<const FUSED: bool>(state: &mut [f32], kept: &[f32], q: &[f32], k: &[f3
             sums[lane] = fused::<FUSED>(state[lane], q[lane], sums[lane]);
         }
     }
-    let mut sum = sums.iter().sum();
+    let mut sum = added_up(sums);
     for (state, index) in last.iter_mut().zip(rest..) {
         *state = fused::<FUSED>(k[index], v, kept[index] * *state);
         sum = fused::<FUSED>(*state, q[index], sum);
     }
     sum
+}
+
+/// The sum of all lanes, by halves: one after the other they would wait for each other.
+#[inline(always)]
+pub(in super::super) fn added_up(mut sums: [f32; LANES]) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            sums[lane] += sums[lane + half];
+        }
+        half /= 2;
+    }
+    sums[0]
 }
 
 #[inline(always)]

@@ -1,10 +1,7 @@
 //! States of channels from one position to the next, in registers.
 
 use super::Given;
-use crate::engine::onnxruntime::linear_attention::{exp, fused};
-
-/// States that are computed side by side.
-const LANES: usize = 16;
+use crate::engine::onnxruntime::linear_attention::{LANES, added_up, exp, fused};
 
 /// Neighbouring channels whose positions are gone over, of a text of the batch.
 pub(super) struct Channels<'s, 'r> {
@@ -81,6 +78,11 @@ pub(super) fn positions<const FUSED: bool>(given: &Given<'_>, channels: &mut Cha
             let (b, c) = (&given.b[of_group..][..states], &given.c[of_group..][..states]);
             *result = fused::<FUSED>(*d, *u, step::<FUSED>(state, *delta, *u, a, b, c));
         }
+        if let Some(z) = given.z {
+            for (result, z) in row.iter_mut().zip(&z[row_of * width + first..][..count]) {
+                *result *= z / (1.0 + exp::<FUSED>(-z));
+            }
+        }
     }
 }
 
@@ -99,7 +101,7 @@ fn step<const FUSED: bool>(state: &mut [f32], delta: f32, u: f32, a: &[f32], b: 
             sums[lane] = fused::<FUSED>(state[lane], c[lane], sums[lane]);
         }
     }
-    let mut sum = sums.iter().sum();
+    let mut sum = added_up(sums);
     for (state, place) in rest.iter_mut().zip(whole..) {
         *state = fused::<FUSED>(added, b[place], exp::<FUSED>(delta * a[place]) * *state);
         sum = fused::<FUSED>(*state, c[place], sum);

@@ -21,7 +21,11 @@ fn defined(given: &Given<'_>) -> (Vec<f64>, Vec<f64>) {
                 *state = kept * *state + delta * u * f64::from(given.b[of_group + index]);
                 sum += *state * f64::from(given.c[of_group + index]);
             }
-            result.push(sum);
+            let gate = given.z.map_or(1.0, |z| {
+                let z = f64::from(z[at]);
+                z / (1.0 + (-z).exp())
+            });
+            result.push(sum * gate);
         }
     }
     (result, state)
@@ -40,6 +44,7 @@ fn it_is_what_its_definition_says() {
             let (rows, seed) = (batch * length, index as u32 * 10);
             let positive = |count, seed| drawn(count, seed).into_iter().map(f32::abs).collect::<Vec<_>>();
             let a: Vec<_> = positive(width * states, seed + 3).into_iter().map(|x| -4.0 * x).collect();
+            let gate: Vec<_> = drawn(rows * width, seed + 8).into_iter().map(|x| 9.0 * x).collect();
             let given = Given {
                 groups,
                 lengths: [batch, length, width, states],
@@ -50,6 +55,7 @@ fn it_is_what_its_definition_says() {
                 c: &drawn(rows * groups * states, seed + 5),
                 d: &drawn(width, seed + 6),
                 state: &drawn(batch * width * states, seed + 7),
+                z: (index % 2 == 0).then_some(&gate),
             };
             given.check().unwrap();
             let (wanted, wanted_state) = defined(&given);
@@ -59,7 +65,9 @@ fn it_is_what_its_definition_says() {
                 (0..task.blocks()).for_each(|block| task.compute(block));
                 drop(task);
                 let place = format!("case {index} of {batch} texts");
-                assert!(departure(&result, &wanted) < 3e-6, "{place}: {}", departure(&result, &wanted));
+                // Gates multiply results, and differences with them.
+                let most = wanted.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+                assert!(departure(&result, &wanted) < 2e-6 * most, "{place}");
                 assert!(departure(&left, &wanted_state) < 2e-6, "{place}");
             }
         }
@@ -79,9 +87,11 @@ fn lengths_that_do_not_fit_are_refused() {
         c: &two,
         d: &two,
         state: &four,
+        z: None,
     };
     assert!(given.check().is_ok());
     assert!(Given { a: &two, ..given }.check().is_err());
+    assert!(Given { z: Some(&four), ..given }.check().is_err());
     assert!(Given { b: &four, ..given }.check().is_err());
     assert!(Given { groups: 2, b: &four, c: &four, ..given }.check().is_ok());
     assert!(Given { groups: 3, ..given }.check().is_err());

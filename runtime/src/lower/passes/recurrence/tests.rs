@@ -74,7 +74,8 @@ fn chunks_give_what_kernels_give() {
 #[test]
 fn a_selective_scan_is_linear_attention() {
     let (batch, width, states) = (2, 6, 3);
-    for (length, groups, state) in [(1, 1, false), (20, 1, true), (20, 3, false), (5, 2, true)] {
+    let cases = [(1, 1, false, true), (20, 1, true, true), (20, 3, false, false), (5, 2, true, false)];
+    for (length, groups, state, gated) in cases {
         let scanned = |g: &mut Graph| {
             let [u, delta] = [1, 2].map(|seed| drawn(g, &[batch, length, width], seed));
             let delta = g.unary(Unary::Abs, &delta);
@@ -84,8 +85,18 @@ fn a_selective_scan_is_linear_attention() {
             let [b, c] = [4, 5].map(|seed| drawn(g, &[batch, length, groups * states], seed));
             let d = drawn(g, &[width], 6);
             let before = drawn(g, &[batch, width, states, 1], 7);
-            let x =
-                SelectiveScan { u: &u, delta: &delta, a: &a, b: &b, c: &c, d: &d, state: &before, groups };
+            let gate = drawn(g, &[batch, length, width], 8);
+            let x = SelectiveScan {
+                u: &u,
+                delta: &delta,
+                a: &a,
+                b: &b,
+                c: &c,
+                d: &d,
+                state: &before,
+                z: gated.then_some(&gate),
+                groups,
+            };
             let (y, behind) = g.selective_scan(&x)?;
             Ok(if state { behind } else { y })
         };
@@ -137,14 +148,15 @@ fn a_state_decays_and_is_corrected() {
 
 #[test]
 fn convolutions_see_what_came_before() {
-    let convolved = |by_products: bool, bias: bool| {
+    let convolved = |by_products: bool, bias: bool, silu: bool, state: bool| {
         move |g: &mut Graph| {
             let x = g.constant(&[1, 2, 2], vec![1.0, 10.0, 2.0, 20.0])?;
             let past = g.constant(&[1, 2, 2], vec![3.0, 30.0, 4.0, 40.0])?;
             g.enter(&Scope::root());
             let weight = g.weight("weight", &[2, 1, 3])?;
             let bias = bias.then(|| g.constant(&[2], vec![0.5, 0.0])).transpose()?;
-            let y = g.causal_conv(&x, &past, &weight, bias.as_ref(), 1)?;
+            let (y, last) = g.causal_conv(&x, &past, &weight, bias.as_ref(), 1, silu)?;
+            let y = if state { last } else { y };
             if !by_products {
                 return Ok(y);
             }
@@ -157,8 +169,13 @@ fn convolutions_see_what_came_before() {
     let weight: (&str, &[f32]) = ("weight", &[1.0, 2.0, 3.0, 0.0, 0.0, 1.0]);
     for by_products in [false, true] {
         // 3 + 2·4 + 3·1, and 4 + 2·1 + 3·2.
-        expect(&[weight], convolved(by_products, false), &[1, 2, 2], &[14.0, 10.0, 12.0, 20.0]);
-        expect(&[weight], convolved(by_products, true), &[1, 2, 2], &[14.5, 10.0, 12.5, 20.0]);
+        let whole = [1, 2, 2];
+        expect(&[weight], convolved(by_products, false, false, false), &whole, &[14.0, 10.0, 12.0, 20.0]);
+        expect(&[weight], convolved(by_products, true, false, false), &whole, &[14.5, 10.0, 12.5, 20.0]);
+        // 14 / (1 + e⁻¹⁴), and so on.
+        let silu = [13.999_988, 9.999_546, 11.999_926, 20.0];
+        expect(&[weight], convolved(by_products, false, true, false), &whole, &silu);
+        expect(&[weight], convolved(by_products, false, true, true), &whole, &[1.0, 10.0, 2.0, 20.0]);
     }
 }
 
