@@ -33,7 +33,7 @@ pub enum Op {
     /// `[batch, sequence, heads·value]`, state `[batch, heads, key, value]`, and by its attributes decays and the delta
     /// rule's numbers. It gives one of its two results; another node on the same operands gives the other.
     LinearAttention(LinearAttentionOp),
-    /// Selective scan: u and ∆ `[batch, sequence, width]`, A `[width, state]`, B and C `[batch, sequence, groups·state]`, D
+    /// Selective scan: u and ∆ before its softplus `[batch, sequence, width]`, A `[width, state]`, B and C `[batch, sequence, groups·state]`, D
     /// `[width]`, state `[batch, width, state, 1]`, optional z `[batch, sequence, width]`. It gives one of its two results; another
     /// node on the same operands gives the other.
     SelectiveScan(SelectiveScanOp),

@@ -34,7 +34,7 @@ pub struct LinearAttention<'a> {
 pub struct SelectiveScan<'a> {
     /// The channels `[batch, sequence, width]`.
     pub u: &'a Tensor,
-    /// ∆ of each channel, above 0, of the same shape.
+    /// ∆ of each channel before its softplus (`delta_softplus`), of the same shape.
     pub delta: &'a Tensor,
     /// A `[width, state]`, below 0.
     pub a: &'a Tensor,
@@ -56,7 +56,8 @@ impl Graph {
     /// Selective scan (`selective_scan_fn`; Gu and Dao, 2023, arXiv:2312.00752): `[batch, sequence, width]`, and the state behind
     /// the last position `[batch, width, state, 1]`, in single precision.
     ///
-    /// Of each channel `S = exp(∆·A)·S + ∆·u·B`, of which the result is `Sᵀ·C + D·u`, times `SiLU(z)` where there is a gate.
+    /// Of each channel `S = exp(∆·A)·S + ∆·u·B` with the softplus of what is given as ∆, of which the result is `Sᵀ·C + D·u`, times
+    /// `SiLU(z)` where there is a gate.
     ///
     /// # Errors
     /// When the shapes do not go together.

@@ -79,7 +79,6 @@ impl Mamba {
         let b = self.normed(g, w, "b_layernorm", &b)?;
         let c = self.normed(g, w, "c_layernorm", &c)?;
         let dt = g.linear(&w.scope("dt_proj"), &dt, width)?;
-        let dt = g.unary(Unary::Softplus, &dt);
         g.enter(w);
         let a = g.weight(&w.name("A_log"), &[width, state])?;
         // As in the reference, whatever the rest is computed in.

@@ -4,7 +4,7 @@ use super::mamba::negative_exp;
 use super::{CausalConv, RecurrentLayer, grouped_linear, merge_heads, split_heads, split_last};
 use crate::Result;
 use crate::dims;
-use crate::graph::{Activation, Dim, Graph, Scope, SelectiveScan, Tensor, Unary};
+use crate::graph::{Activation, Dim, Graph, Scope, SelectiveScan, Tensor};
 
 /// Mamba's mixer with heads (`ZambaMambaMixer`): each head projects ∆, B and C of its own channels.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,6 @@ impl ZambaMamba {
         let bias = g.weight(&w.name("dt_proj_bias"), &[heads, size])?;
         let bias = g.reshape(&bias, dims![width])?;
         let dt = g.add(&dt, &bias)?;
-        let dt = g.unary(Unary::Softplus, &dt);
         let a = g.weight(&w.name("A_log"), &[heads, size, state])?;
         let a = g.reshape(&a, dims![width, state])?;
         // As in the reference, whatever the rest is computed in.

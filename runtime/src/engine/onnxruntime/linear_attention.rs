@@ -9,17 +9,14 @@ pub(super) use positions::{LANES, added_up, exp, fused};
 #[cfg(test)]
 pub(super) use tests::drawn;
 
-use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
 use self::positions::{Heads, fastest};
-use super::operators::{DOMAIN, missing};
+use super::operators::missing;
 use super::product::{Slices, slices};
-use crate::graph::Dtype;
-use crate::onnx::{self, Graph, Node, ValueInfo};
 
 /// The operator, of the runtime's own domain as of ONNX Runtime's.
 pub(super) const NAME: &str = "LinearAttention";
@@ -29,26 +26,6 @@ const BLOCKS: usize = 16;
 
 /// The most numbers of the states that stay in the first cache while positions go by.
 const NEAR: usize = 4096;
-
-/// Has the runtime's own kernel compute it wherever a graph has it in single precision; whether it has.
-pub(super) fn own_linear_attention(graph: &mut Graph) -> bool {
-    let single = |info: &&ValueInfo| {
-        let tensor = info.kind.as_ref().and_then(|kind| kind.tensor.as_ref());
-        tensor.is_some_and(|tensor| tensor.elem_type == onnx::data_type(Dtype::F32))
-    };
-    let known = graph.value_info.iter().chain(&graph.input).filter(single);
-    let single: HashSet<String> = known.map(|info| info.name.clone()).collect();
-    let is_own = |node: &&mut Node| {
-        let in_single = node.input.first().is_some_and(|name| single.contains(name));
-        node.op_type == NAME && node.domain == "com.microsoft" && in_single
-    };
-    let nodes: Vec<_> = graph.node.iter_mut().filter(is_own).collect();
-    let any = !nodes.is_empty();
-    for node in nodes {
-        DOMAIN.clone_into(&mut node.domain);
-    }
-    any
-}
 
 /// With decay g and delta rule β: `S = exp(g)·S + k ⊗ β(v − exp(g)·Sᵀk)`, of which the result is `scale·Sᵀq`.
 #[derive(Clone, Copy, Debug, Default)]

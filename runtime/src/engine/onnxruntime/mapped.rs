@@ -6,10 +6,11 @@ mod quantized;
 
 use std::collections::{HashMap, HashSet};
 
-use super::linear_attention::own_linear_attention;
+use super::causal_conv;
+use super::linear_attention;
 use super::operators::{self, DOMAIN, IN_BF16};
 use crate::graph::Dtype;
-use crate::onnx::{self, Attribute, Graph, Model, Node, OperatorSet};
+use crate::onnx::{self, Attribute, Graph, Model, Node, OperatorSet, ValueInfo};
 
 /// Stored weights of 16 bits and fewer elements than this are converted when the session is made.
 const SMALL: i64 = 1 << 15;
@@ -39,11 +40,32 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);
     let placed = places::experts_by_place(graph);
-    let recurrent = own_linear_attention(graph);
+    let recurrent = own_recurrence(graph);
     if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
         model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
     }
     (experts || linear || convolutions || quantized || widened || placed || recurrent).then_some(model)
+}
+
+/// Has the runtime's own kernels compute what has a state wherever a graph has it in single precision; whether it has.
+fn own_recurrence(graph: &mut Graph) -> bool {
+    let single = |info: &&ValueInfo| {
+        let tensor = info.kind.as_ref().and_then(|kind| kind.tensor.as_ref());
+        tensor.is_some_and(|tensor| tensor.elem_type == onnx::data_type(Dtype::F32))
+    };
+    let known = graph.value_info.iter().chain(&graph.input).filter(single);
+    let single: HashSet<String> = known.map(|info| info.name.clone()).collect();
+    let is_own = |node: &&mut Node| {
+        let in_single = node.input.first().is_some_and(|name| single.contains(name));
+        let own = [linear_attention::NAME, causal_conv::NAME].contains(&node.op_type.as_str());
+        own && node.domain == "com.microsoft" && in_single
+    };
+    let nodes: Vec<_> = graph.node.iter_mut().filter(is_own).collect();
+    let any = !nodes.is_empty();
+    for node in nodes {
+        DOMAIN.clone_into(&mut node.domain);
+    }
+    any
 }
 
 /// The types of the floating-point weights, by name.

@@ -1,5 +1,6 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
+mod causal_conv;
 mod convolution;
 mod coreml;
 mod embedding_quantized;

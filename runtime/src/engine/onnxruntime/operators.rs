@@ -9,6 +9,7 @@ use ort::operator::{
 };
 use ort::value::TensorElementType;
 
+use super::causal_conv::CausalConv;
 use super::convolution::Convolution;
 use super::convolution::quantized::ConvolutionQuantized;
 use super::embedding_quantized::EmbeddingQuantized;
@@ -53,6 +54,7 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(ConvolutionQuantized::default())?
         .add(LinearAttention::default())?
         .add(SelectiveScan::default())?
+        .add(CausalConv::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }

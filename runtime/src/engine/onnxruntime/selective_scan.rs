@@ -17,7 +17,7 @@ use super::product::{Slices, slices};
 /// Blocks of channels that threads take, where there are so many channels.
 const BLOCKS: usize = 16;
 
-/// Of each channel `S = exp(∆·A)·S + ∆·u·B`, of which the result is `Sᵀ·C + D·u`, times `SiLU(z)` where there is a gate.
+/// Of each channel `S = exp(∆·A)·S + ∆·u·B` with the softplus of what is given as ∆, of which the result is `Sᵀ·C + D·u`, times `SiLU(z)` where there is a gate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SelectiveScan {
     groups: usize,

@@ -71,6 +71,7 @@ pub(in crate::lower) fn selective_scan_by_linear_attention(
     let [width, keys] = [0, 1].map(|axis| a.dim(axis).and_then(Dim::fixed).unwrap_or_default());
     let (batch, sequence) = (u.shape()[0].clone(), u.shape()[1].clone());
     g.in_single(|g| {
+        let delta = &g.unary(Unary::Softplus, delta);
         let by_channel = g.unsqueeze(delta, 3)?;
         let decay = g.mul(&by_channel, a)?;
         let k = if *groups == 1 {

@@ -198,3 +198,34 @@ fn the_runtimes_own_linear_attention_gives_what_onnx_runtimes_does() {
         }
     }
 }
+
+#[test]
+fn the_runtimes_own_causal_convolution_gives_what_onnx_runtimes_does() {
+    for (silu, bias) in [(false, false), (true, true)] {
+        let mut g = Graph::new();
+        let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, 6]));
+        let past = g.input(Input::f32("state", dims![BATCH, 3, 6]));
+        let w = g.scope("conv");
+        g.enter(&w);
+        let weight = g.weight(&w.name("weight"), &[6, 1, 4]).unwrap();
+        let bias = bias.then(|| g.weight(&w.name("bias"), &[6]).unwrap());
+        let (y, z) = g.causal_conv(&x, &past, &weight, bias.as_ref(), 1, silu).unwrap();
+        g.output("y", &y).unwrap();
+        g.output("z", &z).unwrap();
+        let lowered = with_stored_weights(&g, Dtype::F32, |x| x);
+        let own = Options { map_weights: Some(true), ..Options::default() };
+        let [theirs, ours] = [&Options::default(), &own].map(|options| open(&lowered, options));
+        let model = stored_weights(&lowered.model, Stay::All, false).unwrap();
+        assert_eq!(model.graph.unwrap().node[0].domain, DOMAIN);
+        for length in [1, 5] {
+            let numbers = |length: usize| {
+                let numbers = (0..12 * length).map(|i| (i * 29 % 17) as f32 / 8.0 - 1.0).collect();
+                Value::F32(ArrayD::from_shape_vec(vec![2, length, 6], numbers).unwrap())
+            };
+            let inputs: Values = [("x".to_owned(), numbers(length)), ("state".to_owned(), numbers(3))].into();
+            let [theirs, ours] = [&theirs, &ours].map(|session| session.run(&inputs).unwrap());
+            let most = difference(&ours, &theirs);
+            assert!(most < 2e-6, "{silu} {length}: {most}");
+        }
+    }
+}

@@ -66,11 +66,12 @@ pub(super) fn positions<const FUSED: bool>(given: &Given<'_>, channels: &mut Cha
     let (groups, first) = (given.groups, channels.first);
     let shared = width / groups;
     let count = channels.state.len() / states;
+    let mut deltas = vec![0.0_f32; count];
     for (position, row) in channels.rows.iter_mut().enumerate() {
         let row_of = channels.batch * positions + position;
         let u = &given.u[row_of * width + first..][..count];
-        let delta = &given.delta[row_of * width + first..][..count];
-        let by_channel = u.iter().zip(delta).zip(&given.d[first..][..count]).zip(&mut **row);
+        softplus::<FUSED>(&given.delta[row_of * width + first..][..count], &mut deltas);
+        let by_channel = u.iter().zip(&deltas).zip(&given.d[first..][..count]).zip(&mut **row);
         let of_states =
             channels.state.chunks_exact_mut(states).zip(given.a[first * states..].chunks_exact(states));
         for (index, ((((u, delta), d), result), (state, a))) in by_channel.zip(of_states).enumerate() {
@@ -84,6 +85,36 @@ pub(super) fn positions<const FUSED: bool>(given: &Given<'_>, channels: &mut Cha
             }
         }
     }
+}
+
+/// `ln(1 + eˣ)`.
+#[inline(always)]
+fn softplus<const FUSED: bool>(x: &[f32], into: &mut [f32]) {
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    let (into_chunks, into_rest) = into.as_chunks_mut::<LANES>();
+    for (x, into) in chunks.iter().zip(into_chunks) {
+        for lane in 0..LANES {
+            into[lane] = x[lane].max(0.0) + log_plus_one::<FUSED>(exp::<FUSED>(-x[lane].abs()));
+        }
+    }
+    for (x, into) in rest.iter().zip(into_rest) {
+        *into = x.max(0.0) + log_plus_one::<FUSED>(exp::<FUSED>(-x.abs()));
+    }
+}
+
+/// `ln(1 + x)` of a number between 0 and 1, within four units of the last place.
+///
+/// With s = x / (2 + x) it is 2·artanh(s), of which s is at most a third: a series of odd powers.
+#[inline(always)]
+pub(super) fn log_plus_one<const FUSED: bool>(x: f32) -> f32 {
+    const TERMS: [f32; 7] = [2.0 / 13.0, 2.0 / 11.0, 2.0 / 9.0, 2.0 / 7.0, 2.0 / 5.0, 2.0 / 3.0, 2.0];
+    let s = x / (2.0 + x);
+    let square = s * s;
+    let mut sum = 2.0 / 15.0;
+    for term in TERMS {
+        sum = fused::<FUSED>(sum, square, term);
+    }
+    s * sum
 }
 
 /// One position of a channel: what its states give behind it.

@@ -78,7 +78,6 @@ fn a_selective_scan_is_linear_attention() {
     for (length, groups, state, gated) in cases {
         let scanned = |g: &mut Graph| {
             let [u, delta] = [1, 2].map(|seed| drawn(g, &[batch, length, width], seed));
-            let delta = g.unary(Unary::Abs, &delta);
             let a = drawn(g, &[width, states], 3);
             let a = g.unary(Unary::Abs, &a);
             let a = g.unary(Unary::Neg, &a);
