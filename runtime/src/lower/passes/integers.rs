@@ -35,7 +35,7 @@ pub(in crate::lower) fn compute_in(g: &mut Graph, target: &Target) -> Result<()>
     for node in &mut g.nodes {
         match &mut node.op {
             Op::Cast { to } if *to == Dtype::I64 && g.values[node.output].tensor.dtype() == narrow => {
-                *to = narrow
+                *to = narrow;
             }
             _ => {}
         }
