@@ -88,7 +88,7 @@ impl Graph {
             let problem = format!("{groups} groups, {}: the shapes do not fit", shapes.join(", "));
             return Err(self.error("SelectiveScan", problem));
         }
-        let op = |gives| Op::SelectiveScan(SelectiveScanOp { groups, gated: z.is_some(), gives });
+        let op = |gives| Op::SelectiveScan(SelectiveScanOp { groups, gives });
         self.in_single(|g| {
             let y = g.node(op(RecurrenceResult::Output), &operands, u.dtype(), u.shape().to_vec());
             let state = g.node(op(RecurrenceResult::State), &operands, u.dtype(), state.shape().to_vec());

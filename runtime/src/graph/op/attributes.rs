@@ -41,8 +41,6 @@ pub struct LinearAttentionOp {
 pub struct SelectiveScanOp {
     /// Runs of neighbouring channels that share B and C.
     pub groups: usize,
-    /// Whether the last operand is a gate.
-    pub gated: bool,
     /// Which of the two results the node gives.
     pub gives: RecurrenceResult,
 }

@@ -63,7 +63,7 @@ pub(in crate::lower) fn selective_scan_by_linear_attention(
     g: &mut Graph,
     it: &Operation<'_>,
 ) -> Result<Option<Tensor>> {
-    let (Op::SelectiveScan(SelectiveScanOp { groups, gives, .. }), [u, delta, a, b, c, d, state, gate @ ..]) =
+    let (Op::SelectiveScan(SelectiveScanOp { groups, gives }), [u, delta, a, b, c, d, state, gate @ ..]) =
         (it.op, it.operands)
     else {
         return Ok(None);

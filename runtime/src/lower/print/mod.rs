@@ -125,7 +125,7 @@ impl<'a> Printer<'a> {
             Some(id) => self.result_name(*id),
             None => unread.next().unwrap_or_default(),
         });
-        let outputs: Vec<String> = names.chain(written.others.iter().cloned()).collect();
+        let outputs: Vec<String> = names.collect();
         let Written { domain, operator, attributes, .. } = &written;
         self.write_all(domain, operator, &operands, attributes.clone(), node.name.clone(), outputs.clone());
         self.names.extend(results.into_iter().zip(outputs).filter_map(|(id, name)| Some((id?, name))));
@@ -335,8 +335,6 @@ struct Written {
     operator: &'static str,
     operands: Vec<String>,
     attributes: Vec<Attribute>,
-    /// Names of its results behind the first.
-    others: Vec<String>,
 }
 
 /// Whether engines have a kernel for the whole, which is told the shapes of what it is given.

@@ -22,7 +22,6 @@ impl Printer<'_> {
             operator: node.op.name(),
             operands: operands.iter().map(|&operand| operand.to_owned()).collect(),
             attributes: vec![],
-            others: vec![],
         };
         let more = &mut written.operands;
         written.attributes = match &node.op {
