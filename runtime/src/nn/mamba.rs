@@ -80,23 +80,9 @@ impl Mamba {
         let c = self.normed(g, w, "c_layernorm", &c)?;
         let dt = g.linear(&w.scope("dt_proj"), &dt, width)?;
         g.enter(w);
-        let a = g.weight(&w.name("A_log"), &[width, state])?;
-        // As in the reference, whatever the rest is computed in.
-        let a = g.in_single(|g| Ok(negative_exp(g, &a)))?;
+        let a_log = g.weight(&w.name("A_log"), &[width, state])?;
         let d = g.weight(&w.name("D"), &[width])?;
-        let past = layer.state(g, "recurrent", &[width, state, 1])?;
-        let scan = SelectiveScan {
-            u,
-            delta: &dt,
-            a: &a,
-            b: &b,
-            c: &c,
-            d: &d,
-            state: &past,
-            z: Some(gate),
-            groups: 1,
-        };
-        layer.scan(g, "recurrent", &scan)
+        selective_scan(g, layer, [u, &dt, gate], [&b, &c], [&a_log, &d], 1)
     }
 
     fn normed(&self, g: &mut Graph, w: &Scope, name: &str, x: &Tensor) -> Result<Tensor> {
@@ -106,6 +92,24 @@ impl Mamba {
             BcDtNorm::Weighted(epsilon) => g.rms_norm(&w.scope(name), x, epsilon),
         }
     }
+}
+
+/// [`Graph::selective_scan`] of channels, their ∆ and gates `[batch, sequence, width]`, B and C `[batch, sequence, groups·state]`, and
+/// `A_log` `[width, state]` and D `[width]`; the layer's state is `recurrent`.
+pub(super) fn selective_scan(
+    g: &mut Graph,
+    layer: &RecurrentLayer<'_>,
+    [u, delta, z]: [&Tensor; 3],
+    [b, c]: [&Tensor; 2],
+    [a_log, d]: [&Tensor; 2],
+    groups: usize,
+) -> Result<Tensor> {
+    // As in the reference, whatever the rest is computed in.
+    let a = &g.in_single(|g| Ok(negative_exp(g, a_log)))?;
+    let [width, state] = [0, 1].map(|axis| a.dim(axis).and_then(Dim::fixed).unwrap_or_default());
+    let past = layer.state(g, "recurrent", &[width, state, 1])?;
+    let scan = SelectiveScan { u, delta, a, b, c, d, state: &past, z: Some(z), groups };
+    layer.scan(g, "recurrent", &scan)
 }
 
 /// A of a state space from `A_log`: its eigenvalues, all below 0.

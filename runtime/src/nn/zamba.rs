@@ -1,10 +1,10 @@
 //! Zamba's mixer: Mamba whose channels are in heads with projections of their own.
 
-use super::mamba::negative_exp;
+use super::mamba::selective_scan;
 use super::{CausalConv, RecurrentLayer, grouped_linear, merge_heads, split_heads, split_last};
 use crate::Result;
 use crate::dims;
-use crate::graph::{Activation, Dim, Graph, Scope, SelectiveScan, Tensor};
+use crate::graph::{Activation, Dim, Graph, Scope, Tensor};
 
 /// Mamba's mixer with heads (`ZambaMambaMixer`): each head projects ∆, B and C of its own channels.
 #[derive(Clone, Copy, Debug)]
@@ -76,24 +76,10 @@ impl ZambaMamba {
         let bias = g.weight(&w.name("dt_proj_bias"), &[heads, size])?;
         let bias = g.reshape(&bias, dims![width])?;
         let dt = g.add(&dt, &bias)?;
-        let a = g.weight(&w.name("A_log"), &[heads, size, state])?;
-        let a = g.reshape(&a, dims![width, state])?;
-        // As in the reference, whatever the rest is computed in.
-        let a = g.in_single(|g| Ok(negative_exp(g, &a)))?;
+        let a_log = g.weight(&w.name("A_log"), &[heads, size, state])?;
+        let a_log = g.reshape(&a_log, dims![width, state])?;
         let d = g.weight(&w.name("D"), &[heads, size])?;
         let d = g.reshape(&d, dims![width])?;
-        let past = layer.state(g, "recurrent", &[width, state, 1])?;
-        let scan = SelectiveScan {
-            u,
-            delta: &dt,
-            a: &a,
-            b: &b,
-            c: &c,
-            d: &d,
-            state: &past,
-            z: Some(gate),
-            groups: heads,
-        };
-        layer.scan(g, "recurrent", &scan)
+        selective_scan(g, layer, [u, &dt, gate], [&b, &c], [&a_log, &d], heads)
     }
 }
