@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
-use super::linear_attention::{exp, fused};
+use super::lanes::{self, fused, silu};
 use super::operators::missing;
 use super::product::slices;
 
@@ -152,36 +152,9 @@ impl Given<'_> {
     }
 }
 
-type Compute = fn(&Given<'_>, usize, &mut [&mut [f32]]);
-
 /// The fastest that this processor has.
-fn fastest() -> Compute {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        return with_fma::compute;
-    }
-    if cfg!(target_feature = "fma") || cfg!(target_arch = "aarch64") {
-        compute::<true>
-    } else {
-        compute::<false>
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod with_fma {
-    use super::Given;
-
-    /// As [`super::compute`], compiled for processors that multiply and add at once.
-    #[allow(unsafe_code)]
-    pub(super) fn compute(given: &Given<'_>, first: usize, rows: &mut [&mut [f32]]) {
-        // SAFETY: only handed out where the processor has AVX2 and FMA.
-        unsafe { compiled(given, first, rows) }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    fn compiled(given: &Given<'_>, first: usize, rows: &mut [&mut [f32]]) {
-        super::compute::<true>(given, first, rows);
-    }
+fn fastest() -> fn(&Given<'_>, usize, &mut [&mut [f32]]) {
+    lanes::fastest!(compute: fn(given: &Given<'_>, first: usize, rows: &mut [&mut [f32]]))
 }
 
 /// The results of neighbouring channels, row by row.
@@ -210,7 +183,7 @@ fn compute<const FUSED: bool>(given: &Given<'_>, first: usize, rows: &mut [&mut 
         }
         if given.of.silu {
             for result in row.iter_mut() {
-                *result /= 1.0 + exp::<FUSED>(-*result);
+                *result = silu::<FUSED>(*result);
             }
         }
     }

@@ -5,24 +5,15 @@
 
 mod positions;
 
-pub(super) use positions::{LANES, added_up, exp, fused};
-#[cfg(test)]
-pub(super) use tests::drawn;
-
-use std::sync::PoisonError;
-
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
 use self::positions::{Heads, fastest};
 use super::operators::missing;
-use super::product::{Slices, slices};
+use super::state_blocks::{Neighbours, StateBlocks};
 
 /// The operator, of the runtime's own domain as of ONNX Runtime's.
 pub(super) const NAME: &str = "LinearAttention";
-
-/// Blocks of heads that threads take, where there are so many heads.
-const BLOCKS: usize = 16;
 
 /// The most numbers of the states that stay in the first cache while positions go by.
 const NEAR: usize = 4096;
@@ -156,49 +147,32 @@ impl Given<'_> {
 /// The work, cut into blocks of heads that threads take in any order.
 struct Task<'a> {
     given: &'a Given<'a>,
-    /// Heads of a block.
-    heads: usize,
-    results: Vec<Slices<'a>>,
-    states: Vec<Slices<'a>>,
+    blocks: StateBlocks<'a>,
     positions: fn(&Given<'_>, &mut Heads<'_, '_>),
 }
 
 impl<'a> Task<'a> {
-    fn new(given: &'a Given<'a>, result: &'a mut [f32], states: &'a mut [f32]) -> Self {
+    fn new(given: &'a Given<'a>, results: &'a mut [f32], states: &'a mut [f32]) -> Self {
         let [_, _, key, value] = given.lengths;
-        let all = given.of.heads;
-        let heads = all.div_ceil(BLOCKS).max(1);
-        Self {
-            given,
-            heads,
-            results: slices(result, all * value, heads * value),
-            states: slices(states, all * key * value, heads * key * value),
-            positions: fastest(),
-        }
+        let blocks = StateBlocks::new(given.of.heads, [key * value, value], given.state, results, states);
+        Self { given, blocks, positions: fastest() }
     }
 
     fn blocks(&self) -> usize {
-        self.results.len()
+        self.blocks.count()
     }
 
     fn compute(&self, block: usize) {
-        let mut results = self.results[block].lock().unwrap_or_else(PoisonError::into_inner);
-        let mut states = self.states[block].lock().unwrap_or_else(PoisonError::into_inner);
-        let [_, positions, key, value] = self.given.lengths;
-        let first = block * self.heads;
-        let count = self.heads.min(self.given.of.heads - first);
-        // States that are too large for the first cache go one after the other.
-        let step = if count * key * value <= NEAR { count } else { 1 };
-        for (batch, state) in states.iter_mut().enumerate() {
-            let before = (batch * self.given.of.heads + first) * key * value;
-            state.copy_from_slice(&self.given.state[before..][..state.len()]);
-            let rows = &mut results[batch * positions..][..positions];
-            for start in (0..count).step_by(step) {
-                let state = &mut state[start * key * value..][..step * key * value];
+        let [_, _, key, value] = self.given.lengths;
+        self.blocks.compute(block, |Neighbours { batch, first, state, rows }| {
+            // States that are too large for the first cache go one after the other.
+            let step = if state.len() <= NEAR { state.len() } else { key * value };
+            for (index, state) in state.chunks_exact_mut(step).enumerate() {
+                let start = index * step / (key * value);
                 let mut heads = Heads { batch, first: first + start, place: start * value, state, rows };
                 (self.positions)(self.given, &mut heads);
             }
-        }
+        });
     }
 }
 

@@ -6,6 +6,7 @@ mod coreml;
 mod embedding_quantized;
 mod experts;
 mod in_memory;
+mod lanes;
 mod linear_attention;
 mod linear_quantized;
 mod mapped;
@@ -18,6 +19,7 @@ mod provider;
 mod quantized;
 mod selective_scan;
 mod session;
+mod state_blocks;
 mod stored;
 mod tile;
 

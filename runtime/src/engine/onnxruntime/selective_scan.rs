@@ -5,17 +5,12 @@
 
 mod positions;
 
-use std::sync::PoisonError;
-
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
-use self::positions::{Channels, fastest};
+use self::positions::fastest;
 use super::operators::missing;
-use super::product::{Slices, slices};
-
-/// Blocks of channels that threads take, where there are so many channels.
-const BLOCKS: usize = 16;
+use super::state_blocks::{Neighbours, StateBlocks};
 
 /// Of each channel `S = exp(∆·A)·S + ∆·u·B` with the softplus of what is given as ∆, of which the result is `Sᵀ·C + D·u`, times `SiLU(z)` where there is a gate.
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,41 +133,23 @@ impl Given<'_> {
 /// The work, cut into blocks of channels that threads take in any order.
 struct Task<'a> {
     given: &'a Given<'a>,
-    /// Channels of a block.
-    channels: usize,
-    results: Vec<Slices<'a>>,
-    states: Vec<Slices<'a>>,
-    positions: fn(&Given<'_>, &mut Channels<'_, '_>),
+    blocks: StateBlocks<'a>,
+    positions: fn(&Given<'_>, &mut Neighbours<'_, '_>),
 }
 
 impl<'a> Task<'a> {
-    fn new(given: &'a Given<'a>, result: &'a mut [f32], states: &'a mut [f32]) -> Self {
+    fn new(given: &'a Given<'a>, results: &'a mut [f32], states: &'a mut [f32]) -> Self {
         let [_, _, width, each] = given.lengths;
-        let channels = width.div_ceil(BLOCKS).max(1);
-        Self {
-            given,
-            channels,
-            results: slices(result, width, channels),
-            states: slices(states, width * each, channels * each),
-            positions: fastest(),
-        }
+        let blocks = StateBlocks::new(width, [each, 1], given.state, results, states);
+        Self { given, blocks, positions: fastest() }
     }
 
     fn blocks(&self) -> usize {
-        self.results.len()
+        self.blocks.count()
     }
 
     fn compute(&self, block: usize) {
-        let mut results = self.results[block].lock().unwrap_or_else(PoisonError::into_inner);
-        let mut states = self.states[block].lock().unwrap_or_else(PoisonError::into_inner);
-        let [_, positions, width, each] = self.given.lengths;
-        let first = block * self.channels;
-        for (batch, state) in states.iter_mut().enumerate() {
-            let before = (batch * width + first) * each;
-            state.copy_from_slice(&self.given.state[before..][..state.len()]);
-            let rows = &mut results[batch * positions..][..positions];
-            (self.positions)(self.given, &mut Channels { batch, first, state, rows });
-        }
+        self.blocks.compute(block, |mut channels| (self.positions)(self.given, &mut channels));
     }
 }
 

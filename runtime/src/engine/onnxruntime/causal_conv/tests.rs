@@ -1,7 +1,7 @@
 //! Against its definition, number by number.
 
 use super::*;
-use crate::engine::onnxruntime::linear_attention::drawn;
+use crate::engine::onnxruntime::lanes::tests::drawn;
 
 #[test]
 fn it_is_what_its_definition_says() {

@@ -1,19 +1,8 @@
 //! Against its definition, number by number.
 
-use super::positions::{exp, positions};
+use super::positions::positions;
 use super::*;
-
-/// Numbers of a rule, between -1 and 1.
-pub(in super::super) fn drawn(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).max(1);
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        state as f32 / u32::MAX as f32 * 2.0 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
+use crate::engine::onnxruntime::lanes::tests::drawn;
 
 /// Results and states by the definition, in double precision.
 fn defined(given: &Given<'_>) -> (Vec<f64>, Vec<f64>) {
@@ -128,18 +117,4 @@ fn lengths_that_do_not_fit_are_refused() {
     assert!(Given { q: &four, ..given }.check().is_err());
     let nothing = Given { lengths: [1, 1, 0, 1], q: &[], k: &[], state: &[], decay: None, ..given };
     assert!(nothing.check().is_err());
-}
-
-#[test]
-fn exponentials_are_exact_to_the_last_places() {
-    let mut worst = 0.0_f64;
-    for step in 0..=1_000_000 {
-        let x = -87.0 + step as f32 * 1e-4;
-        for found in [exp::<true>(x), exp::<false>(x)] {
-            let wanted = f64::from(x).exp();
-            worst = worst.max((f64::from(found) - wanted).abs() / wanted);
-        }
-    }
-    assert!(worst < 2.5e-7, "{worst}");
-    assert_eq!([exp::<true>(-1e4), exp::<true>(f32::NEG_INFINITY), exp::<true>(0.0)], [0.0, 0.0, 1.0]);
 }

@@ -1,8 +1,8 @@
 //! Against its definition, number by number.
 
-use super::positions::{log_plus_one, positions};
+use super::positions::positions;
 use super::*;
-use crate::engine::onnxruntime::linear_attention::drawn;
+use crate::engine::onnxruntime::lanes::tests::drawn;
 
 /// Results and states by the definition, in double precision.
 fn defined(given: &Given<'_>) -> (Vec<f64>, Vec<f64>) {
@@ -72,20 +72,6 @@ fn it_is_what_its_definition_says() {
             }
         }
     }
-}
-
-#[test]
-fn logarithms_are_exact_to_the_last_places() {
-    let mut worst = 0.0_f64;
-    for step in 1..=1_000_000 {
-        let x = step as f32 * 1e-6;
-        for found in [log_plus_one::<true>(x), log_plus_one::<false>(x)] {
-            let wanted = f64::from(x).ln_1p();
-            worst = worst.max((f64::from(found) - wanted).abs() / wanted);
-        }
-    }
-    assert!(worst < 2.5e-7, "{worst}");
-    assert_eq!([log_plus_one::<true>(0.0), log_plus_one::<true>(1e-30)], [0.0, 1e-30]);
 }
 
 #[test]

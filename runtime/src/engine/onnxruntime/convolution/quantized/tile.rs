@@ -8,7 +8,7 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::super::super::linear_attention::exp;
+use super::super::super::lanes::silu;
 use super::product::ROW;
 use crate::quantization::panels::CHANNELS;
 
@@ -195,5 +195,5 @@ fn plain_range(x: &[f32]) -> Range {
 
 #[inline(always)]
 fn plain_silu<const FUSED: bool>(numbers: &mut [f32]) {
-    numbers.iter_mut().for_each(|x| *x /= 1.0 + exp::<FUSED>(-*x));
+    numbers.iter_mut().for_each(|x| *x = silu::<FUSED>(*x));
 }
