@@ -30,11 +30,11 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         self.lower_to(engine::target(hardware, precision))
     }
 
-    /// The graph in the form of a target.
+    /// The graph in the form of a target, whatever there is here to run it: `Target::in_browser(Hardware::Webgpu, …)` for a page.
     ///
     /// # Errors
     /// As [`Loader::lower`].
-    pub(crate) fn lower_to(&self, mut target: Target) -> Result<Lowered> {
+    pub fn lower_to(&self, mut target: Target) -> Result<Lowered> {
         let (_, config, head, weights) = self.read()?;
         let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.choices())?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
