@@ -86,6 +86,15 @@ pub enum Op {
         /// From one index to the next.
         step: usize,
     },
+    /// An axis in parts, one after the other. It gives one of them; other nodes on the same operand give the others.
+    Split {
+        /// The axis.
+        axis: usize,
+        /// Their lengths.
+        lengths: Vec<usize>,
+        /// Which of them the node gives.
+        gives: usize,
+    },
     /// Convolution: x `[batch, in, …]`, w `[out, in / groups, …]`, optional b `[out]`.
     Conv(ConvOp),
     /// Transposed convolution: x `[batch, in, …]`, w `[in, out / groups, …]`, optional b `[out]`.
@@ -260,6 +269,7 @@ impl Op {
             Self::Transpose { .. } => "Transpose",
             Self::Concat { .. } => "Concat",
             Self::Slice { .. } => "Slice",
+            Self::Split { .. } => "Split",
             Self::Expand => "Expand",
             Self::Positions => "Range",
             Self::Cast { .. } => "Cast",

@@ -137,6 +137,7 @@ const CPU: &[Pass] = &[
     Pass::each("whole heads by RotaryEmbedding", rotary::partly_by_product),
     Pass::each("attention by Attention", attention::standard),
     Pass::each("linear layers by Gemm", linear::flatten),
+    Pass::whole("slices of an axis by Split", select::slices_by_split),
 ];
 
 /// ONNX Runtime's CUDA kernels, of which attention, GELU and the norm have some of its own.

@@ -1,10 +1,40 @@
 //! What operators that pick, and logic, are made of where a backend lacks them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::Result;
 use crate::dims;
 use crate::graph::{
-    Binary, Constant, Dim, Dtype, Graph, Op, Operation, Reduction, Tensor, TopKResult, Unary, product,
+    Binary, Constant, Dim, Dtype, Graph, Node, Op, Operation, Reduction, Tensor, TopKResult, Unary, product,
 };
+use crate::lower::Target;
+
+/// Slices that are all of an axis, as parts of one `Split`.
+pub(in crate::lower) fn slices_by_split(g: &mut Graph, _: &Target) -> Result<()> {
+    let part = |node: &Node| match node.op {
+        Op::Slice { axis, ref start, ref end, step: 1 } => {
+            Some(((node.inputs[0], axis), (start.fixed()?, end.fixed()?)))
+        }
+        _ => None,
+    };
+    let mut parts: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for (of, range) in g.nodes.iter().filter_map(part) {
+        parts.entry(of).or_default().insert(range);
+    }
+    parts.retain(|&(x, axis), ranges| {
+        let mut reached = 0;
+        let joined = ranges.iter().all(|&(start, end)| std::mem::replace(&mut reached, end) == start);
+        joined && ranges.len() > 1 && g.tensor(x).shape()[axis] == Dim::Fixed(reached)
+    });
+    for node in &mut g.nodes {
+        let Some((of, range)) = part(node) else { continue };
+        let Some(ranges) = parts.get(&of) else { continue };
+        let lengths = ranges.iter().map(|(start, end)| end - start).collect();
+        let gives = ranges.iter().position(|other| *other == range).unwrap_or_default();
+        node.op = Op::Split { axis: of.1, lengths, gives };
+    }
+    Ok(())
+}
 
 /// One position of each item by a product with a row that is 1 there; of integers by a sum of what is chosen.
 pub(in crate::lower) fn gather_by_product(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {

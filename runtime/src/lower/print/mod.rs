@@ -140,7 +140,7 @@ impl<'a> Printer<'a> {
     /// The values that a node gives: of an operation with several results all, of which other nodes stand for those that
     /// anything reads.
     fn results(&self, node: &Node) -> Vec<Option<usize>> {
-        let all = match node.op {
+        let all = match node.op.clone() {
             Op::LinearAttention(op) => [RecurrenceResult::Output, RecurrenceResult::State]
                 .map(|gives| Op::LinearAttention(LinearAttentionOp { gives, ..op }))
                 .to_vec(),
@@ -156,6 +156,9 @@ impl<'a> Printer<'a> {
             Op::TopK(op) => [TopKResult::Values, TopKResult::Indices]
                 .map(|gives| Op::TopK(TopKOp { gives, ..op }))
                 .to_vec(),
+            Op::Split { axis, lengths, .. } => {
+                (0..lengths.len()).map(|gives| Op::Split { axis, lengths: lengths.clone(), gives }).collect()
+            }
             _ => return vec![Some(node.output)],
         };
         let given = |wanted| {

@@ -55,6 +55,10 @@ impl Printer<'_> {
                 }
                 vec![]
             }
+            Op::Split { axis, lengths, .. } => {
+                more.push(self.integers(&lengths.iter().map(|&n| n as i64).collect::<Vec<_>>()));
+                vec![Attribute::int("axis", *axis as i64)]
+            }
             Op::Tile { times } => {
                 more.push(self.integers(&times.iter().map(|&n| n as i64).collect::<Vec<_>>()));
                 vec![]

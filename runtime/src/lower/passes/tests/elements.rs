@@ -43,6 +43,26 @@ fn types_that_kernels_lack_are_gone_round() {
 }
 
 #[test]
+fn slices_that_are_all_of_an_axis_are_parts_of_a_split() {
+    let lines = |ranges: &[std::ops::Range<usize>]| {
+        let (mut g, x) = with_x(Dtype::F32);
+        let parts: Vec<_> = ranges.iter().map(|range| g.slice(&x, 2, range.clone()).unwrap()).collect();
+        let pass = Pass::whole("split", select::slices_by_split);
+        after(pass, &mut g, &parts.iter().collect::<Vec<_>>())
+    };
+    let split = ["f32 Split(x) [batch, sequence, 3]", "f32 Split(x) [batch, sequence, 1]"];
+    assert_eq!(lines(&[0..3, 3..4]), split);
+    assert_eq!(lines(&[3..4, 0..3]), [split[1], split[0]]);
+    assert_eq!(lines(&[0..3, 3..4, 0..3]), [split[0], split[1], split[0]]);
+    // A gap, what lies in two, no end.
+    for ranges in [&[0..2, 3..4], &[0..3, 2..4], &[0..1, 1..3]] {
+        assert!(lines(ranges).iter().all(|line| line.starts_with("f32 Slice")), "{ranges:?}");
+    }
+    let whole = 0..4;
+    assert_eq!(lines(std::slice::from_ref(&whole)), ["f32 Slice(x) [batch, sequence, 4]"]);
+}
+
+#[test]
 fn choices_are_products_beside_convolutions_and_behind_transpositions() {
     let chosen = |convolves, transposed| {
         let mut g = Graph::new();
