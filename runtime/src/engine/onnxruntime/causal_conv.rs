@@ -16,6 +16,8 @@ pub(super) const NAME: &str = "CausalConvWithState";
 
 /// Multiplications that are worth another thread.
 const LARGE: usize = 1 << 16;
+/// So many rows are fewer than it is worth to lay the weights otherwise for.
+const FEW: usize = 4;
 /// Blocks of channels that threads take then.
 const BLOCKS: usize = 8;
 
@@ -142,6 +144,25 @@ impl Given<'_> {
         }
     }
 
+    /// All channels that an element of the kernel sees of a row of the results.
+    fn element(&self, row: usize, element: usize) -> &[f32] {
+        let positions = self.lengths[1];
+        self.position(row / positions, row % positions + element * self.of.dilation)
+    }
+
+    /// The same of each element.
+    fn seen<const KERNEL: usize>(&self, row: usize) -> [&[f32]; KERNEL] {
+        std::array::from_fn(|element| self.element(row, element))
+    }
+
+    /// What the sums of neighbouring channels begin with.
+    fn begin(&self, first: usize, row: &mut [f32]) {
+        match self.bias {
+            Some(bias) => row.copy_from_slice(&bias[first..][..row.len()]),
+            None => row.fill(0.0),
+        }
+    }
+
     /// What comes before the next positions.
     fn tail(&self, state: &mut [f32]) {
         let [_, positions, channels, _] = self.lengths;
@@ -160,9 +181,41 @@ fn fastest() -> fn(&Given<'_>, usize, &mut [&mut [f32]]) {
 /// The results of neighbouring channels, row by row.
 #[inline(always)]
 fn compute<const FUSED: bool>(given: &Given<'_>, first: usize, rows: &mut [&mut [f32]]) {
-    let [_, positions, _, kernel] = given.lengths;
+    match given.lengths[3] {
+        2 if rows.len() <= FEW => few::<FUSED, 2>(given, first, rows),
+        3 if rows.len() <= FEW => few::<FUSED, 3>(given, first, rows),
+        4 if rows.len() <= FEW => few::<FUSED, 4>(given, first, rows),
+        _ => many::<FUSED>(given, first, rows),
+    }
+    if given.of.silu {
+        for row in rows {
+            for result in row.iter_mut() {
+                *result = silu::<FUSED>(*result);
+            }
+        }
+    }
+}
+
+/// Of few rows, with the weights as they lie.
+#[inline(always)]
+fn few<const FUSED: bool, const KERNEL: usize>(given: &Given<'_>, first: usize, rows: &mut [&mut [f32]]) {
+    let weights = &given.weight.as_chunks::<KERNEL>().0[first..];
+    for (index, row) in rows.iter_mut().enumerate() {
+        let x: [_; KERNEL] = given.seen(index).map(|x| &x[first..][..row.len()]);
+        given.begin(first, row);
+        for (channel, (result, weights)) in row.iter_mut().zip(weights).enumerate() {
+            for element in 0..KERNEL {
+                *result = fused::<FUSED>(x[element][channel], weights[element], *result);
+            }
+        }
+    }
+}
+
+/// Of many rows, with the weights by element of the kernel, so that neighbouring channels lie side by side.
+#[inline(always)]
+fn many<const FUSED: bool>(given: &Given<'_>, first: usize, rows: &mut [&mut [f32]]) {
+    let kernel = given.lengths[3];
     let count = rows.first().map_or(0, |row| row.len());
-    // By element of the kernel, so that neighbouring channels lie side by side.
     let mut weights = vec![0.0_f32; kernel * count];
     for (channel, weight) in given.weight[first * kernel..].chunks_exact(kernel).take(count).enumerate() {
         for (element, weight) in weight.iter().enumerate() {
@@ -170,20 +223,11 @@ fn compute<const FUSED: bool>(given: &Given<'_>, first: usize, rows: &mut [&mut 
         }
     }
     for (index, row) in rows.iter_mut().enumerate() {
-        let (text, position) = (index / positions, index % positions);
-        match given.bias {
-            Some(bias) => row.copy_from_slice(&bias[first..][..count]),
-            None => row.fill(0.0),
-        }
+        given.begin(first, row);
         for (element, weights) in weights.chunks_exact(count).enumerate() {
-            let x = &given.position(text, position + element * given.of.dilation)[first..][..count];
+            let x = &given.element(index, element)[first..][..count];
             for ((result, x), weight) in row.iter_mut().zip(x).zip(weights) {
                 *result = fused::<FUSED>(*x, *weight, *result);
-            }
-        }
-        if given.of.silu {
-            for result in row.iter_mut() {
-                *result = silu::<FUSED>(*result);
             }
         }
     }

@@ -5,8 +5,14 @@ use crate::engine::onnxruntime::lanes::tests::drawn;
 
 #[test]
 fn it_is_what_its_definition_says() {
-    let cases =
-        [(1, 3, 5, 4, 1, true), (2, 1, 40, 4, 1, false), (2, 7, 17, 3, 2, true), (1, 2, 3, 1, 1, false)];
+    let cases = [
+        (1, 3, 5, 4, 1, true),
+        (2, 1, 40, 4, 1, false),
+        (1, 1, 37, 3, 1, true),
+        (2, 2, 5, 2, 3, true),
+        (2, 7, 17, 3, 2, true),
+        (1, 2, 3, 1, 1, false),
+    ];
     for (batch, positions, channels, kernel, dilation, silu) in cases {
         let before = (kernel - 1) * dilation;
         let (x, past) = (drawn(batch * positions * channels, 1), drawn(batch * before * channels, 2));
