@@ -42,10 +42,10 @@ pub(super) fn fused<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// The sum of all lanes, by halves: one after the other they would wait for each other.
+/// The sum of all lanes, a power of two, by halves: one after the other they would wait for each other.
 #[inline(always)]
-pub(super) fn added_up(mut sums: [f32; LANES]) -> f32 {
-    let mut half = LANES / 2;
+pub(super) fn added_up<const COUNT: usize>(mut sums: [f32; COUNT]) -> f32 {
+    let mut half = COUNT / 2;
     while half > 0 {
         for lane in 0..half {
             sums[lane] += sums[lane + half];

@@ -7,10 +7,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::lanes::added_up;
 use super::stored::Stored;
 
 /// Sums that are added up side by side, so that one does not wait for the one before.
 const LANES: usize = 32;
+
+/// The same of what is left of a row.
+const FEW: usize = 8;
 
 /// How many blocks threads take the weights of a product in, where these are not too small or too large.
 const BLOCKS: usize = 16;
@@ -63,7 +67,9 @@ impl<'a, W: Stored> Product<'a, W> {
     ) -> Self {
         let out = weight.len().checked_div(width).unwrap_or(0);
         let block = (weight.len() / BLOCKS).clamp(SMALLEST, LARGEST);
-        let rows = block.checked_div(width).unwrap_or(1).max(1);
+        // None is much smaller than the others: threads would wait for those.
+        let blocks = weight.len().div_ceil(block).max(1);
+        let rows = out.div_ceil(blocks).max(1);
         let blocks = slices(result, out, rows);
         Self { x, weight, bias, width, rows, blocks, dot: dot() }
     }
@@ -120,6 +126,13 @@ mod with_fma {
 fn lanes<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W]) -> f32 {
     let mut sums = [0.0_f32; LANES];
     let ((xs, x_rest), (ws, w_rest)) = (x.as_chunks::<LANES>(), weights.as_chunks::<LANES>());
+    // Widths are seldom multiples of all lanes where they are small.
+    let ((x_few, x_rest), (w_few, w_rest)) = (x_rest.as_chunks::<FEW>(), w_rest.as_chunks::<FEW>());
+    for (x, weights) in x_few.iter().zip(w_few) {
+        for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
+            *sum = if FUSED { x.mul_add(weight.single(), *sum) } else { *sum + x * weight.single() };
+        }
+    }
     let rest: f32 = x_rest.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum();
     for (x, weights) in xs.iter().zip(ws) {
         ask_for(weights.as_ptr().wrapping_byte_add(AHEAD), size_of_val(weights));
@@ -127,7 +140,7 @@ fn lanes<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W]) -> f32 {
             *sum = if FUSED { x.mul_add(weight.single(), *sum) } else { *sum + x * weight.single() };
         }
     }
-    sums.iter().sum::<f32>() + rest
+    added_up(sums) + rest
 }
 
 /// Begins to read this much from here, which need not be memory at all, into the second cache: for what is on its way to the first one
