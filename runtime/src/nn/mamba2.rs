@@ -119,9 +119,9 @@ impl Mamba2<'_> {
         let dt = g.add(dt, &dt_bias)?;
         let dt = g.unary(Unary::Softplus, &dt);
         let dt = match self.time_step_limit {
-            (least, most) if most.is_finite() => g.clip(&dt, least as f32, most as f32)?,
-            (least, _) if least > 0.0 => g.clip(&dt, least as f32, f32::MAX)?,
-            _ => dt,
+            // Its softplus is above 0 as it is, and below the largest number.
+            (least, most) if least <= 0.0 && most >= f64::from(f32::MAX) => dt,
+            (least, most) => g.clip(&dt, least as f32, most as f32)?,
         };
         let a = g.weight(&w.name("A_log"), &[heads])?;
         let a = negative_exp(g, &a);
