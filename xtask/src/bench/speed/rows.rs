@@ -136,7 +136,8 @@ const fn seen_in_8_bits(what: &'static str) -> Measure {
 
 const fn state_space(name: &'static str, model: &'static str, title: &'static str) -> Work {
     Work {
-        tokens: 16,
+        // The first ten behind a prompt take longer for all: weights come back to the caches that it filled.
+        tokens: 64,
         peers: &[Peer::LlamaCpp],
         measures: &[
             Measure { key: "prefill", what: "prompt of 512 tokens", goals: &[(PYTORCH, 0.5)] },
