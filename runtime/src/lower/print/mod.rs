@@ -219,9 +219,11 @@ impl<'a> Printer<'a> {
     /// A parameter as it is stored, in the shape that is asked for; written once.
     fn stored(&mut self, index: usize, shape: &[usize]) -> Result<String> {
         let (weight, located) = (&self.graph.weights[index], &self.weights[index]);
+        // An output may have the name of a weight, which it need not be (`logit_scale`).
+        let taken = self.graph.outputs.iter().any(|(output, _)| *output == weight.name);
         let name = match shape == located.shape {
-            true => weight.name.clone(),
-            false => format!("{}/{shape:?}", weight.name),
+            true if !taken => weight.name.clone(),
+            _ => format!("{}/{shape:?}", weight.name),
         };
         if !self.written.insert(name.clone()) {
             return Ok(name);
