@@ -62,7 +62,8 @@ impl Catalog {
 
     /// The generated crate for the `config.json` in `dir`.
     pub fn crate_for(&self, dir: &Path) -> Result<Member> {
-        self.crate_of(&dir.join("config.json"))
+        let (config, open_clip) = (dir.join("config.json"), dir.join("open_clip_config.json"));
+        self.crate_of(if !config.is_file() && open_clip.is_file() { &open_clip } else { &config })
     }
 
     /// The generated crate for a `config.json`.
@@ -124,6 +125,10 @@ fn model_type(path: &Path) -> Result<String> {
         // A configuration of diffusers.
         None if config.get("_class_name").is_some_and(serde_json::Value::is_string) => {
             Ok(format!("diffusers:{}", config["_class_name"].as_str().unwrap_or_default()))
+        }
+        // A configuration of open_clip, as the runtime reads it.
+        None if config.get("model_cfg").is_some_and(|model| model.get("multimodal_cfg").is_some()) => {
+            Ok("open_clip:CoCa".to_owned())
         }
         Some(other) => bail!("{}: `model_type` is {other}, expected a name such as \"bert\"", path.display()),
         None => bail!("{} has no `model_type`: add the one that `save_pretrained` writes", path.display()),

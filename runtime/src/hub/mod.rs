@@ -5,6 +5,7 @@ mod cache;
 mod download;
 mod environment;
 mod id;
+mod open_clip;
 mod pipeline;
 mod single;
 
@@ -54,8 +55,12 @@ pub struct Checkpoint {
 }
 
 /// The weight files of checkpoints of the reference, which go before a GGUF file in the same folder.
-const SAFETENSORS: [&str; 3] =
-    ["model.safetensors", "model.safetensors.index.json", "diffusion_pytorch_model.safetensors"];
+const SAFETENSORS: [&str; 4] = [
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "diffusion_pytorch_model.safetensors",
+    "open_clip_model.safetensors",
+];
 
 /// The list of a pipeline's components.
 const INDEX: &str = "model_index.json";
@@ -244,16 +249,18 @@ impl Checkpoint {
         Self { dir: self.dir.join(name), component, gguf: None, ..self.clone() }
     }
 
-    /// The path of a file that the checkpoint must have. A pipeline has its `model_index.json` in place of a `config.json`.
+    /// The path of a file that the checkpoint must have. A pipeline has its `model_index.json` in place of a `config.json`, and a model
+    /// of `open_clip` its `open_clip_config.json`.
     ///
     /// # Errors
     /// As [`Checkpoint::path`], and when there is no such file.
     pub fn require(&self, file: &str) -> Result<PathBuf> {
         if file == "config.json"
             && self.path(file)?.is_none()
-            && let Some(index) = self.path(INDEX)?
+            && let Some(instead) =
+                self.path(INDEX)?.map_or_else(|| self.path(open_clip::CONFIG), |path| Ok(Some(path)))?
         {
-            return Ok(index);
+            return Ok(instead);
         }
         if let Some(single) = self.whole()
             && (self.implied(file)?.is_some() || (file == "config.json" && self.component.is_empty()))
@@ -276,7 +283,7 @@ impl Checkpoint {
 
     /// One of its JSON files, parsed, or what its GGUF file has in place of it; `None` when the checkpoint has no such file. The
     /// `_class_name` of a `config.json` of `diffusers` also stands in its `model_type`, as `diffusers:UNet2DConditionModel`, and in
-    /// its `architectures`.
+    /// its `architectures`; what `open_clip` has in place of a `config.json` says `open_clip:CoCa` there.
     ///
     /// # Errors
     /// As [`Checkpoint::path`], and when the file cannot be read or is not JSON.
@@ -293,9 +300,12 @@ impl Checkpoint {
             return Ok(Some(implied));
         }
         let Some(path) = self.path(file)? else {
-            let mut pipeline = if file == "config.json" { self.pipeline()? } else { None };
+            if file != "config.json" {
+                return Ok(None);
+            }
+            let mut pipeline = self.pipeline()?;
             pipeline.iter_mut().for_each(class_name);
-            return Ok(pipeline);
+            return if pipeline.is_some() { Ok(pipeline) } else { self.open_clip() };
         };
         let bytes = files::read(&path).map_err(|e| Error::io(&path, e))?;
         let mut json =

@@ -19,14 +19,15 @@ use crate::{Error, Result};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
-const PICKLED: &str = "pytorch_model.bin";
+const PICKLED: [&str; 2] = ["pytorch_model.bin", "open_clip_pytorch_model.bin"];
 
-/// Single files and indices: of `transformers`, and of `diffusers`, which also publishes 16-bit variants alone.
-pub(crate) const NAMES: [(&str, &str); 4] = [
+/// Single files and indices: of `transformers`, of `diffusers`, which also publishes 16-bit variants alone, and of `open_clip`.
+pub(crate) const NAMES: [(&str, &str); 5] = [
     (SINGLE, INDEX),
     ("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors.index.json"),
     ("model.fp16.safetensors", "model.safetensors.index.fp16.json"),
     ("diffusion_pytorch_model.fp16.safetensors", "diffusion_pytorch_model.safetensors.index.fp16.json"),
+    ("open_clip_model.safetensors", "open_clip_model.safetensors.index.json"),
 ];
 
 /// The tensors of a checkpoint's weight files.
@@ -46,7 +47,7 @@ const MOST_COPIED: u64 = 1 << 30;
 
 impl Files {
     /// Opens `model.safetensors`, or the shards that `model.safetensors.index.json` lists; where neither is there, the same of
-    /// `diffusion_pytorch_model`, and of 16-bit variants (`.fp16`).
+    /// `diffusion_pytorch_model`, of 16-bit variants (`.fp16`), and of `open_clip_model`.
     ///
     /// # Errors
     /// When neither exists, a file is damaged, the index names a file outside the checkpoint, more than a gigabyte is
@@ -111,9 +112,12 @@ impl Files {
             if let Some(index) = checkpoint.path("model_index.json")? {
                 return Self::of_pipeline(checkpoint, index);
             }
-            let pickled = checkpoint
-                .path(PICKLED)?
-                .map_or("", |_| "; its pytorch_model.bin is not read: such files run code");
+            let mut pickled = String::new();
+            for name in PICKLED {
+                if checkpoint.path(name)?.is_some() {
+                    pickled = format!("; its {name} is not read: such files run code");
+                }
+            }
             let problem = format!("has neither {SINGLE} nor {INDEX}{pickled}");
             let help = "load the checkpoint with the reference and save it with `save_pretrained`, which writes \
                         safetensors";
@@ -331,8 +335,14 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_diffusers_have_names_of_their_own() {
-        for (name, other) in [(NAMES[1].0, None), (NAMES[3].0, None), (NAMES[1].0, Some(NAMES[3].0))] {
+    fn weights_of_diffusers_and_open_clip_have_names_of_their_own() {
+        let names = [
+            (NAMES[1].0, None),
+            (NAMES[3].0, None),
+            (NAMES[1].0, Some(NAMES[3].0)),
+            ("open_clip_model.safetensors", None),
+        ];
+        for (name, other) in names {
             let (folder, checkpoint) = checkpoint(131, 8);
             std::fs::rename(folder.path().join(SINGLE), folder.path().join(name)).unwrap();
             if let Some(other) = other {
