@@ -140,7 +140,7 @@ pub fn command(python: &Path) -> Command {
     command
 }
 
-/// A Python command that finds `diffusers` too, and `weft_reference` from any folder: what
+/// A Python command that finds `diffusers` and `open_clip` too, and `weft_reference` from any folder: what
 /// tests/reference/requirements-diffusion.txt pins lies in a folder of its own in the cache, over the environment of all else,
 /// so that neither makes the other again.
 pub fn with_diffusers(python: &Path) -> Result<Command> {

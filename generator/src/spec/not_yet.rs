@@ -20,6 +20,21 @@ pub struct NotYet {
     /// Those that no spec describes, by category. A spec takes an architecture off this list of itself: its name here
     /// says nothing any more.
     pub not_yet: IndexMap<String, Vec<Entry>>,
+    /// Architectures that people ask for by name and that the reference does not have.
+    #[serde(default)]
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// An architecture that no release of the reference has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Elsewhere {
+    /// Its name in prose.
+    pub title: String,
+    /// The published implementation that it could be checked against; none where there is none.
+    pub implementation: Option<String>,
+    /// Why there is no spec.
+    pub reason: String,
 }
 
 /// One architecture without a spec, or several for the same reason.

@@ -31,6 +31,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::clip::Model>(),
     #[cfg(feature = "clipseg")]
     DynArchitecture::of::<crate::clipseg::Model>(),
+    #[cfg(feature = "coca")]
+    DynArchitecture::of::<crate::coca::Model>(),
     #[cfg(feature = "cohere2_vision")]
     DynArchitecture::of::<crate::cohere2_vision::Model>(),
     #[cfg(feature = "cohere_compass")]

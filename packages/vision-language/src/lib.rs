@@ -31,6 +31,8 @@ pub use weft_chinese_clip as chinese_clip;
 pub use weft_clip as clip;
 #[cfg(feature = "clipseg")]
 pub use weft_clipseg as clipseg;
+#[cfg(feature = "coca")]
+pub use weft_coca as coca;
 #[cfg(feature = "cohere2_vision")]
 pub use weft_cohere2_vision as cohere2_vision;
 #[cfg(feature = "cohere_compass")]

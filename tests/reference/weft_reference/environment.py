@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements.txt"
-# What diffusion models need besides, in a folder of their own on Python's path.
+# What diffusion models and those of open_clip need besides, in a folder of their own on Python's path.
 DIFFUSION = REQUIREMENTS.with_name("requirements-diffusion.txt")
 
 

@@ -358,6 +358,22 @@ def diffusers_fields(names: Iterable[str]) -> tuple[dict[str, dict[str, str]], d
     return models, classes
 
 
+def open_clip_fields(names: Iterable[str]) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, list[str]]]]:
+    """The same of models of `open_clip` (`open_clip:CoCa`): what the class is made with, and the fields of the dataclasses within."""
+    if "open_clip:CoCa" not in names:
+        return {}, {}
+    from open_clip import coca_model, model
+
+    within = {"vision_cfg": model.CLIPVisionCfg, "text_cfg": model.CLIPTextCfg, "multimodal_cfg": coca_model.MultimodalCfg}
+    classes = {}
+    for cls in (coca_model.CoCa, *within.values()):
+        _, first = inspect.getsourcelines(cls)
+        place = f"{Path(inspect.getfile(cls)).name}:{first}"
+        classes[cls.__name__] = {field: [place] for field in inspect.signature(cls).parameters if field != "cast_dtype"}
+    paths = {"": "CoCa"} | {path: cls.__name__ for path, cls in within.items()}
+    return {"open_clip:CoCa": paths}, classes
+
+
 def described(model_types: Iterable[str]) -> dict[str, object]:
     """All that is printed."""
     model_types = list(model_types)
@@ -365,14 +381,16 @@ def described(model_types: Iterable[str]) -> dict[str, object]:
         name: dict(configurations(CONFIG_MAPPING[name])) for name in model_types if name in CONFIG_MAPPING
     }
     diffusion, made_with = diffusers_fields(model_types)
+    open_clip, made_of = open_clip_fields(model_types)
     classes = {cls for paths in models.values() for cls in paths.values()} | {PreTrainedConfig}
     return {
         "transformers": transformers.__version__,
         "model_types": {
             name: {path: cls.__name__ for path, cls in paths.items()} for name, paths in models.items()
         }
-        | diffusion,
-        "classes": {cls.__name__: fields(cls) for cls in sorted(classes, key=lambda cls: cls.__name__)} | made_with,
+        | diffusion
+        | open_clip,
+        "classes": {cls.__name__: fields(cls) for cls in sorted(classes, key=lambda cls: cls.__name__)} | made_with | made_of,
         "defaults": {cls.__name__: defaults(cls) for cls in sorted(classes, key=lambda cls: cls.__name__)},
     }
 

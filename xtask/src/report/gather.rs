@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use weft_generator::spec::hardware::{Hardware, Support};
 use weft_generator::spec::model::{ModelHardware, ModelSpec};
+use weft_generator::spec::not_yet::Elsewhere;
 
 use super::covered::{Covered, covered};
 use super::groups::{Gap, Group, architectures, categories, gaps};
@@ -26,6 +27,7 @@ pub struct Report {
     pub categories: Vec<Group>,
     pub gaps: Vec<Gap>,
     pub covered: Vec<Covered>,
+    pub elsewhere: Vec<Elsewhere>,
 }
 
 /// A row of the matrix.
@@ -133,6 +135,7 @@ impl Report {
             categories: categories(catalog, &models),
             gaps: gaps(&models),
             covered: covered(catalog, &models),
+            elsewhere: catalog.not_yet.elsewhere.clone(),
             models,
         }
     }

@@ -33,6 +33,7 @@ pub fn text(report: &Report) -> String {
     section(&mut text, "Coverage by category: declared, and observed", &groups(report, &report.categories));
     section(&mut text, "The reference's architectures", &covered(report));
     section(&mut text, "Not yet", &not_yet(report));
+    section(&mut text, "Asked for by name, and not the reference's", &elsewhere(report));
     section(&mut text, "Failures", &failures(report));
     section(&mut text, "Gaps", &gaps(report));
     section(&mut text, "Largest relative difference", &differences(report));
@@ -133,6 +134,15 @@ fn not_yet(report: &Report) -> Table {
         for entry in &row.reasons {
             table.row([row.category.clone(), entry.names.join(", "), entry.reason.clone()]);
         }
+    }
+    table
+}
+
+fn elsewhere(report: &Report) -> Table {
+    let mut table = Table::new(["architecture", "published implementation", "reason"]);
+    for entry in &report.elsewhere {
+        let implementation = entry.implementation.clone().unwrap_or_else(|| "none".to_owned());
+        table.row([entry.title.clone(), implementation, entry.reason.clone()]);
     }
     table
 }

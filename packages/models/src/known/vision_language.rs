@@ -19,6 +19,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "chinese_clip", category: "vision-language", model_types: &["chinese_clip"] },
     KnownModel { name: "clip", category: "vision-language", model_types: &["clip"] },
     KnownModel { name: "clipseg", category: "vision-language", model_types: &["clipseg"] },
+    KnownModel { name: "coca", category: "vision-language", model_types: &["open_clip:CoCa"] },
     KnownModel { name: "cohere2_vision", category: "vision-language", model_types: &["cohere2_vision"] },
     KnownModel { name: "cohere_compass", category: "vision-language", model_types: &["cohere_compass"] },
     KnownModel { name: "colmodernvbert", category: "vision-language", model_types: &["colmodernvbert"] },

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexSet;
 use serde::Serialize;
+use weft_generator::spec::not_yet::Elsewhere;
 
 use super::super::covered::Covered;
 use super::super::gather::{self, Declared, Report};
@@ -20,6 +21,7 @@ pub struct Page<'a> {
     architectures: &'a [Group],
     categories: &'a [Group],
     covered: &'a [Covered],
+    elsewhere: &'a [Elsewhere],
     /// Model, backend, what.
     gaps: Vec<(usize, usize, usize)>,
 }
@@ -89,6 +91,7 @@ impl<'a> Page<'a> {
             architectures: &report.architectures,
             categories: &report.categories,
             covered: &report.covered,
+            elsewhere: &report.elsewhere,
             gaps,
         }
     }

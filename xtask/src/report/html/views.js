@@ -103,7 +103,13 @@ function notYet() {
   const rows = kept.flatMap(row => row.reasons.filter(found).map(one => `<tr><th scope="row">${escaped(row.category)}</th>`
     + `<td class="why">${escaped((one.titles.length ? one.titles : one.names).join(", "))}</td><td class="why">${escaped(one.reason)}</td></tr>`));
   return table("narrow", ["category", "the reference's", "models here", "proven", "failing", "not run", "not yet"].map((name, at) => column(name, at ? "number" : "")), `<tbody>${counts.join("")}</tbody>`)
-    + table("", [column("category"), '<th scope="col" style="width:45%">architectures</th>', column("reason")], `<tbody>${rows.join("")}</tbody>`);
+    + table("", [column("category"), '<th scope="col" style="width:45%">architectures</th>', column("reason")], `<tbody>${rows.join("")}</tbody>`)
+    + table("", [column("not the reference's"), '<th scope="col" style="width:45%">published implementation</th>', column("reason")], `<tbody>${elsewhere()}</tbody>`);
+}
+
+function elsewhere() {
+  const found = report.elsewhere.filter(one => `${one.title} ${one.reason}`.toLowerCase().includes(state.text.toLowerCase()));
+  return found.map(one => `<tr><th scope="row">${escaped(one.title)}</th><td class="why">${escaped(one.implementation || "none")}</td><td class="why">${escaped(one.reason)}</td></tr>`).join("");
 }
 
 function allFailures() {
