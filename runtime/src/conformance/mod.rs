@@ -99,10 +99,14 @@ impl BackendSuite {
         own.map_or(TOLERANCE, |tolerance| tolerance.relative)
     }
 
+    /// Whether its tests run: where the spec declares support, and wherever `$WEFT_UNDECLARED` asks for what declarations are worth.
     fn supported(&self) -> bool {
-        self.declared.support != Support::No
+        self.declared.support != Support::No || std::env::var_os(UNDECLARED).is_some_and(|value| value == "1")
     }
 }
+
+/// What runs cells too that specs declare unsupported, where it is 1.
+const UNDECLARED: &str = "WEFT_UNDECLARED";
 
 /// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task`, `--bench`, `--bisect`, `--sparse`, `--quantize` and
 /// `--doctor` do those.

@@ -64,6 +64,7 @@ fn one(folder: &Folder, number: usize) -> Result<()> {
         limit: Duration::from_secs(plan.timeout.max(1)),
         scratch: scratch.path().to_owned(),
         precisions: plan.precisions.clone(),
+        undeclared: false,
     };
     let hardware = Hardware::ALL.into_iter().find(|hardware| hardware.name() == task.backend);
     let hardware = hardware.with_context(|| format!("unknown backend {}", task.backend))?;

@@ -37,10 +37,15 @@ pub struct Settings {
     pub scratch: PathBuf,
     /// The precisions to test, with commas; each backend's own where none are named.
     pub precisions: String,
+    /// Whether cells run too that specs declare unsupported.
+    pub undeclared: bool,
 }
 
 /// Tells a test binary which precisions to test.
 const PRECISIONS: &str = "WEFT_PRECISION";
+
+/// Tells it to run what the spec declares unsupported, where it is 1.
+const UNDECLARED: &str = "WEFT_UNDECLARED";
 
 /// The tests a binary has of these precisions, in its order.
 pub fn list(binary: &Path, precisions: &str) -> Result<Vec<String>> {
@@ -119,6 +124,9 @@ impl Job {
         }
         command.env("WEFT_RESULTS", records).env("WEFT_RUN", &settings.run);
         command.env(PRECISIONS, &settings.precisions);
+        if settings.undeclared {
+            command.env(UNDECLARED, "1");
+        }
         command.envs(crate::doctor::environment(self.hardware));
         command
     }

@@ -78,6 +78,9 @@ pub struct Args {
     /// package has changed since.
     #[arg(long)]
     changed: bool,
+    /// Also run what specs declare unsupported: what is observed then stands in the report in place of the declaration.
+    #[arg(long)]
+    undeclared: bool,
     /// Instead of testing, show the first module of the reference that this model's graph departs from, in each golden
     /// whose name contains the filter.
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["category", "model", "cover", "shard"])]
@@ -154,7 +157,8 @@ pub fn run(args: &Args) -> Result<bool> {
     let scratch = dir.join(format!("{run}.{}", record::PARTS));
     fs::create_dir_all(&scratch).with_context(|| format!("creating {}", scratch.display()))?;
     let limit = Duration::from_secs(args.timeout.max(1));
-    let settings = Settings { run: run.clone(), limit, scratch, precisions: args.precision.join(",") };
+    let precisions = args.precision.join(",");
+    let settings = Settings { run: run.clone(), limit, scratch, precisions, undeclared: args.undeclared };
     let (mut jobs, mut records) = plan(&members, &binaries, &hardware, args.filter.as_deref(), &settings);
     let file = dir.join(format!("{run}.jsonl"));
     append(&file, &records)?;

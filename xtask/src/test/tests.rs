@@ -54,6 +54,7 @@ fn a_crash_and_a_hang_cost_only_their_own_cases() {
         limit: Duration::from_secs(1),
         scratch: dir.path().to_owned(),
         precisions: String::new(),
+        undeclared: false,
     };
     let file = dir.path().join("run-1.jsonl");
     let mut records = run_all(std::slice::from_ref(&job), &settings, 2, &file).unwrap();
