@@ -255,12 +255,12 @@ impl Checkpoint {
     /// # Errors
     /// As [`Checkpoint::path`], and when there is no such file.
     pub fn require(&self, file: &str) -> Result<PathBuf> {
-        if file == "config.json"
-            && self.path(file)?.is_none()
-            && let Some(instead) =
-                self.path(INDEX)?.map_or_else(|| self.path(open_clip::CONFIG), |path| Ok(Some(path)))?
-        {
-            return Ok(instead);
+        if file == "config.json" && self.path(file)?.is_none() {
+            for instead in [INDEX, open_clip::CONFIG] {
+                if let Some(path) = self.path(instead)? {
+                    return Ok(path);
+                }
+            }
         }
         if let Some(single) = self.whole()
             && (self.implied(file)?.is_some() || (file == "config.json" && self.component.is_empty()))
