@@ -7,7 +7,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::lanes::added_up;
+use super::lanes::{added_up, fused};
 use super::stored::Stored;
 
 /// Sums that are added up side by side, so that one does not wait for the one before.
@@ -130,14 +130,14 @@ fn lanes<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W]) -> f32 {
     let ((x_few, x_rest), (w_few, w_rest)) = (x_rest.as_chunks::<FEW>(), w_rest.as_chunks::<FEW>());
     for (x, weights) in x_few.iter().zip(w_few) {
         for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
-            *sum = if FUSED { x.mul_add(weight.single(), *sum) } else { *sum + x * weight.single() };
+            *sum = fused::<FUSED>(*x, weight.single(), *sum);
         }
     }
     let rest: f32 = x_rest.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum();
     for (x, weights) in xs.iter().zip(ws) {
         ask_for(weights.as_ptr().wrapping_byte_add(AHEAD), size_of_val(weights));
         for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
-            *sum = if FUSED { x.mul_add(weight.single(), *sum) } else { *sum + x * weight.single() };
+            *sum = fused::<FUSED>(*x, weight.single(), *sum);
         }
     }
     added_up(sums) + rest
