@@ -64,6 +64,7 @@ fn one(folder: &Folder, number: usize) -> Result<()> {
         limit: Duration::from_secs(plan.timeout.max(1)),
         scratch: scratch.path().to_owned(),
         precisions: plan.precisions.clone(),
+        // A farm's machines say so in their environment (`WEFT_UNDECLARED=1`), which the tests inherit.
         undeclared: false,
     };
     let hardware = Hardware::ALL.into_iter().find(|hardware| hardware.name() == task.backend);
