@@ -100,6 +100,19 @@ pub(crate) fn last_positions(value: &Value, axis: usize, length: usize) -> Value
     }
 }
 
+/// A value without its last positions along an axis.
+pub(crate) fn without_last(value: &Value, axis: usize, count: usize) -> Value {
+    fn first<T: Copy>(a: &ArrayD<T>, axis: usize, count: usize) -> ArrayD<T> {
+        let kept = a.len_of(Axis(axis)).saturating_sub(count);
+        a.slice_axis(Axis(axis), Slice::from(..kept)).as_standard_layout().into_owned()
+    }
+    match value {
+        Value::F32(a) => Value::F32(first(a, axis, count)),
+        Value::I64(a) => Value::I64(first(a, axis, count)),
+        Value::Bool(a) => Value::Bool(first(a, axis, count)),
+    }
+}
+
 fn last<T: Copy + Default>(a: &ArrayD<T>, axis: usize, length: usize) -> ArrayD<T> {
     let mut shape = a.raw_dim();
     let found = std::mem::replace(&mut shape[axis], length);
@@ -123,5 +136,12 @@ mod tests {
         assert_eq!(last_positions(&value, 1, 4), Value::I64(array![[0, 1, 2, 3], [0, 4, 5, 6]].into_dyn()));
         let none = Value::F32(ArrayD::zeros(ndarray::IxDyn(&[1, 0, 2])));
         assert_eq!(last_positions(&none, 1, 3).shape(), [1, 3, 2]);
+    }
+
+    #[test]
+    fn the_last_positions_are_left_out() {
+        let value = Value::I64(array![[1, 2, 3], [4, 5, 6]].into_dyn());
+        assert_eq!(without_last(&value, 1, 2), Value::I64(array![[1], [4]].into_dyn()));
+        assert_eq!(without_last(&value, 0, 3).shape(), [0, 3]);
     }
 }

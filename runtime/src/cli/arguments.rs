@@ -40,6 +40,8 @@ pub struct Arguments {
     pub help: bool,
     /// Of zero-shot tasks: the labels to choose from.
     pub labels: Vec<String>,
+    /// Of text generation: the checkpoint of a smaller model that drafts.
+    pub assistant: Option<String>,
     /// Of text-to-audio: the checkpoint of a vocoder.
     pub vocoder: Option<String>,
     /// Parameters of the reference's pipeline.
@@ -64,13 +66,14 @@ impl Default for Arguments {
             json: false,
             help: false,
             labels: vec![],
+            assistant: None,
             vocoder: None,
             parameters: Map::new(),
         }
     }
 }
 
-const OPTIONS: [(&str, &str, &str); 16] = [
+const OPTIONS: [(&str, &str, &str); 17] = [
     ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
     ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
     (
@@ -102,6 +105,11 @@ const OPTIONS: [(&str, &str, &str); 16] = [
         "--out",
         "FILE",
         "object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation, pose-estimation, keypoint-detection, keypoint-matching, text-detection: the image with what was found; image-super-resolution, image-matting: the image that is made; text-to-audio: the WAV file",
+    ),
+    (
+        "--assistant",
+        "CHECKPOINT",
+        "Text generation: a smaller model of the same tokens that drafts (speculative decoding); the answers stay the same",
     ),
     ("--vocoder", "CHECKPOINT", "text-to-audio: what makes waveforms of spectrograms"),
     ("--set", "NAME=VALUE", "A parameter of the reference's pipeline: --set top_k=3"),
@@ -180,6 +188,7 @@ impl Arguments {
             }
             "--context" => self.context = Some(value),
             "--label" => self.labels.push(value),
+            "--assistant" => self.assistant = Some(value),
             "--vocoder" => self.vocoder = Some(value),
             "--out" => _ = self.parameters.insert("out".to_owned(), value.into()),
             _ => self.set(&value)?,
@@ -295,6 +304,7 @@ mod tests {
           --context TEXT           question-answering: the text with the answers; inputs are the questions
           --label TEXT             zero-shot tasks: a label to choose from; give it once for each
           --out FILE               object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation, pose-estimation, keypoint-detection, keypoint-matching, text-detection: the image with what was found; image-super-resolution, image-matting: the image that is made; text-to-audio: the WAV file
+          --assistant CHECKPOINT   Text generation: a smaller model of the same tokens that drafts (speculative decoding); the answers stay the same
           --vocoder CHECKPOINT     text-to-audio: what makes waveforms of spectrograms
           --set NAME=VALUE         A parameter of the reference's pipeline: --set top_k=3
           --json                   One JSON document instead of plain text

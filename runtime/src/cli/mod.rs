@@ -68,20 +68,25 @@ struct Opened {
     usage: ExpertUsage,
 }
 
-fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Result<Opened> {
-    let mut loader =
-        open(&arguments.checkpoint)?.hardware(arguments.hardware).cache_quantized(arguments.cache);
+/// With what an assistant is loaded with too.
+fn configured(mut loader: DynLoader, arguments: &Arguments) -> DynLoader {
+    loader = loader.hardware(arguments.hardware).cache_quantized(arguments.cache);
     if let Some(precision) = arguments.precision {
         loader = loader.precision(precision);
-    }
-    for (module, precision) in &arguments.precision_of {
-        loader = loader.precision_of(module, *precision);
     }
     if let Some(precision) = arguments.kv_cache {
         loader = loader.kv_cache(precision);
     }
     if let Some(threads) = arguments.threads {
         loader = loader.threads(threads);
+    }
+    loader
+}
+
+fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Result<Opened> {
+    let mut loader = configured(open(&arguments.checkpoint)?, arguments);
+    for (module, precision) in &arguments.precision_of {
+        loader = loader.precision_of(module, *precision);
     }
     if let Some(class) = &arguments.head {
         loader = loader.class(class);
@@ -101,6 +106,9 @@ fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Resu
     let about = format!("{} for {task}, loaded in {:.0} ms on {place}", model.class(), millis(start));
     let (hardware, reason) = (model.hardware(), model.explanation().to_owned());
     let mut pipeline = json_pipeline(task, model)?;
+    if let Some(assistant) = &arguments.assistant {
+        pipeline.set_assistant(configured(open(assistant)?, arguments).load_for(task)?)?;
+    }
     if let Some(vocoder) = &arguments.vocoder {
         pipeline.set_vocoder(open(vocoder)?.hardware(arguments.hardware).load()?)?;
     }

@@ -10,9 +10,17 @@ use crate::{AnyModel, Cache, Result, Value, Values};
 
 const SEQUENCE: &str = "sequence";
 
-/// The outputs of a prefill and single steps, joined, by the names of the golden's; what is wanted stands where padding is. None
-/// where the head has no steps.
-pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result<Option<Values>> {
+/// Outputs of a prefill and of what follows it, joined, by the names of the golden's; what is wanted stands where padding is.
+pub(super) struct Steps {
+    /// Of single steps.
+    pub single: Values,
+    /// Of all that follows in one run, which was taken back before the single steps: what assisted decoding does. None on backends
+    /// that compile a graph for each number of tokens.
+    pub together: Option<Values>,
+}
+
+/// Runs a golden by prefill and steps. None where the head has no steps.
+pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result<Option<Steps>> {
     let kinds = loaded.graph_kinds();
     if !kinds.contains(&GraphKind::Decode) {
         return Ok(None);
@@ -37,32 +45,38 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
     // Of a text without images, the first step is as all others.
     let begins = kinds.contains(&GraphKind::Prefill) && has_all(&loaded.inputs_of(GraphKind::Prefill)?, case);
     let prefill = if length > 3 { length - 2 } else { 1 };
-    let mut joined = Values::new();
+    let (mut joined, mut together) = (Values::new(), None);
     let mut deltas: Option<ArrayD<i64>> = None;
     let mut start = 0;
     for end in prefill..=length {
         let kind = if start == 0 && begins { GraphKind::Prefill } else { GraphKind::Decode };
-        let mut given = match kind {
-            GraphKind::Prefill => chosen(&loaded.inputs_of(kind)?, case, Some((start, end))),
-            _ => for_each_encoded(chosen(&inputs, case, Some((start, end))), &inputs),
-        };
-        given.extend(encoded.clone());
-        if let Some(deltas) = &deltas {
-            given.extend(positions(case, deltas, start, end));
-        }
-        for (name, value) in loaded.run_cached(kind, given, &mut cache)? {
-            if let ("rope_deltas", Value::I64(found)) = (name.as_str(), &value) {
-                deltas = Some(found.clone());
-            }
-            if !case.outputs.contains_key(&name) {
-                continue;
-            }
-            let whole = match joined.remove(&name) {
-                Some(before) => append(before, value),
-                None => value,
+        let given = |end: usize, deltas: &Option<ArrayD<i64>>| -> Result<Values> {
+            let mut given = match kind {
+                GraphKind::Prefill => chosen(&loaded.inputs_of(kind)?, case, Some((start, end))),
+                _ => for_each_encoded(chosen(&inputs, case, Some((start, end))), &inputs),
             };
-            joined.insert(name, whole);
+            given.extend(encoded.clone());
+            if let Some(deltas) = deltas {
+                given.extend(positions(case, deltas, start, end));
+            }
+            Ok(given)
+        };
+        if start == prefill && length > prefill + 1 && !loaded.needs_fixed_shapes() {
+            let saved = cache.saved()?;
+            let outputs = loaded.run_cached(kind, given(length, &deltas)?, &mut cache)?;
+            match saved {
+                Some(saved) => cache.restore(saved)?,
+                None => cache.crop(length - start)?,
+            }
+            let mut whole = joined.clone();
+            join(&mut whole, outputs, case);
+            together = Some(whole);
         }
+        let outputs = loaded.run_cached(kind, given(end, &deltas)?, &mut cache)?;
+        if let Some(Value::I64(found)) = outputs.get("rope_deltas") {
+            deltas = Some(found.clone());
+        }
+        join(&mut joined, outputs, case);
         start = end;
     }
     let seen = ["decoder_attention_mask", "attention_mask"].iter().find_map(|name| {
@@ -70,13 +84,24 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
         case.inputs.get(*name)
     });
     if let Some(Value::I64(seen)) = seen {
-        for (name, got) in &mut joined {
+        for (name, got) in joined.iter_mut().chain(together.iter_mut().flatten()) {
             if let Some(want) = want.get(name) {
                 leave_out_padding(got, want, seen);
             }
         }
     }
-    Ok((!joined.is_empty()).then_some(joined))
+    Ok((!joined.is_empty()).then_some(Steps { single: joined, together }))
+}
+
+/// Appends a run's outputs to those of the runs before, of those that the golden has.
+fn join(joined: &mut Values, outputs: Values, case: &Case) {
+    for (name, value) in outputs.into_iter().filter(|(name, _)| case.outputs.contains_key(name)) {
+        let whole = match joined.remove(&name) {
+            Some(before) => append(before, value),
+            None => value,
+        };
+        joined.insert(name, whole);
+    }
 }
 
 /// Positions of the tokens from `start` to `end`, which differ by `deltas` from how many tokens stand before them.

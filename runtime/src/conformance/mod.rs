@@ -2,6 +2,7 @@
 //! and the modes that `cargo xtask verify`, `demo` and `bench` call.
 
 mod arguments;
+mod assisted;
 mod bench;
 mod bisect;
 mod cached;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::onnxruntime::{self, Held};
-use crate::value::last_positions;
-use crate::{Hardware, Result, Values};
+use crate::value::{last_positions, without_last};
+use crate::{Hardware, Result, Value, Values};
 
 /// Cached tensors, by the name of the input that takes them: `past_key_values.0.key`.
 #[derive(Default)]
@@ -26,13 +26,47 @@ impl KvState {
     /// # Errors
     /// When the engine does not give its tensor back.
     pub(crate) fn end(&mut self, hardware: Hardware, input: &str, axis: usize, length: usize) -> Result<()> {
-        if let Some(value) = self.values.remove(input) {
-            self.host.insert(input.to_owned(), onnxruntime::value(hardware, &value)?);
-        }
-        if let Some(value) = self.host.get_mut(input) {
+        if let Some(value) = self.brought(hardware, input)? {
             *value = last_positions(value, axis, length);
         }
         Ok(())
+    }
+
+    /// Takes the last positions off an input's cached tensor (`Cache.crop`).
+    ///
+    /// # Errors
+    /// When the engine does not give its tensor back.
+    pub(crate) fn crop(&mut self, hardware: Hardware, input: &str, axis: usize, count: usize) -> Result<()> {
+        if let Some(value) = self.brought(hardware, input)? {
+            *value = without_last(value, axis, count);
+        }
+        Ok(())
+    }
+
+    /// A copy of an input's cached tensor; none where there is none.
+    ///
+    /// # Errors
+    /// When the engine does not give its tensor back.
+    pub(crate) fn copy(&self, hardware: Hardware, input: &str) -> Result<Option<Value>> {
+        match (self.host.get(input), self.values.get(input)) {
+            (Some(value), _) => Ok(Some(value.clone())),
+            (None, Some(held)) => onnxruntime::value(hardware, held).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Replaces an input's cached tensor.
+    pub(crate) fn set(&mut self, input: &str, value: Value) {
+        self.values.remove(input);
+        self.host.insert(input.to_owned(), value);
+    }
+
+    /// An input's cached tensor in host memory, where it stays.
+    fn brought(&mut self, hardware: Hardware, input: &str) -> Result<Option<&mut Value>> {
+        if let Some(value) = self.values.remove(input) {
+            self.host.insert(input.to_owned(), onnxruntime::value(hardware, &value)?);
+        }
+        Ok(self.host.get_mut(input))
     }
 }
 

@@ -191,6 +191,7 @@ fn finish(d: &Decoding<'_>, searches: Vec<Search>) -> Generated {
         ends: best.iter().map(|beam| beam.ids.len()).collect(),
         stops: best.iter().map(|beam| beam.stop.unwrap_or(Stop::Cancelled)).collect(),
         scores: Some(best.iter().map(|beam| beam.score).collect()),
+        acceptance: None,
     };
     for mut beam in best {
         beam.ids.resize(length, fill);

@@ -135,6 +135,16 @@ configuration! {
     eos_token_id: Vec<i64>,
     /// The first token of an encoder-decoder's answer.
     decoder_start_token_id: i64,
+    /// The most tokens that an assistant proposes at a time (20 where not given).
+    num_assistant_tokens: usize,
+    /// Whether that stays (`constant`, where not given), or follows what is accepted (`heuristic`, `heuristic_transient`).
+    num_assistant_tokens_schedule: String,
+    /// The assistant's least probability of a token to go on after it (0.4 where not given).
+    assistant_confidence_threshold: f64,
+    /// Proposes so many tokens that followed the last ones where these stood before in the text (prompt lookup decoding).
+    prompt_lookup_num_tokens: usize,
+    /// How many last tokens are looked for, the most (2 where not given).
+    max_matching_ngram_size: usize,
     /// Not supported; anything but 1 is an error.
     guidance_scale: f64,
     /// Not supported; anything above 1 is an error.
@@ -151,6 +161,12 @@ configuration! {
     force_words_ids: Json,
     /// Not supported.
     token_healing: bool,
+    /// Not supported; `true` is an error.
+    use_mtp: bool,
+    /// Not supported.
+    assistant_early_exit: usize,
+    /// Not supported.
+    assistant_ensemble_weight: f64,
 }
 
 /// A value or a list of values, which may be null.
@@ -256,6 +272,9 @@ impl GenerationConfig {
             ("constraints", self.constraints.is_some()),
             ("force_words_ids", self.force_words_ids.is_some()),
             ("token_healing", self.token_healing == Some(true)),
+            ("use_mtp", self.use_mtp == Some(true)),
+            ("assistant_early_exit", self.assistant_early_exit.is_some()),
+            ("assistant_ensemble_weight", self.assistant_ensemble_weight.is_some()),
         ];
         if let Some((name, _)) = unsupported.iter().find(|(_, set)| *set) {
             return refuse(name, "is not supported", "leave it out");
@@ -273,10 +292,18 @@ impl GenerationConfig {
             ("min_p", self.min_p),
             ("typical_p", self.typical_p),
             ("top_h", self.top_h),
+            ("assistant_confidence_threshold", self.assistant_confidence_threshold),
         ];
         let within = |value: f64| (0.0..=1.0).contains(&value);
         if let Some((name, _)) = shares.iter().find(|(_, value)| value.is_some_and(|value| !within(value))) {
-            return refuse(name, "must be from 0 to 1", "leave it out to draw from all tokens");
+            return refuse(name, "must be from 0 to 1", "leave it out");
+        }
+        if let Some(schedule) = self.num_assistant_tokens_schedule.as_deref()
+            && !["constant", "heuristic", "heuristic_transient"].contains(&schedule)
+        {
+            let problem = format!("is `{schedule}`");
+            let help = "choose among constant, heuristic and heuristic_transient";
+            return refuse("num_assistant_tokens_schedule", &problem, help);
         }
         if self.num_beams() == 0 || self.num_return_sequences() == 0 {
             return refuse("num_beams", "and `num_return_sequences` must be at least 1", "leave them out");

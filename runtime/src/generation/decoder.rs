@@ -1,9 +1,9 @@
-//! What generation needs of a model: prefill, and decoding a token at a time.
+//! What generation needs of a model: prefill, and decoding a token at a time, or several to choose from.
 
 use ndarray::Array2;
 
 use super::prompt::Prompt;
-use crate::Result;
+use crate::{Error, Result};
 
 /// A model that gives the logits of the next token, and remembers the tokens before.
 pub trait Decoder {
@@ -23,4 +23,34 @@ pub trait Decoder {
     /// # Errors
     /// When the model cannot run.
     fn decode(&mut self, ids: &[i64], beam_idx: Option<&[usize]>) -> Result<Array2<f32>>;
+
+    /// Adds several tokens to the only row, all in one run, as assisted decoding does.
+    ///
+    /// Gives the logits of what follows each, `[tokens, vocab_size]`.
+    ///
+    /// # Errors
+    /// When there are several rows, or the model cannot do this or cannot run.
+    fn decode_many(&mut self, ids: &[i64]) -> Result<Array2<f32>> {
+        let _ = ids;
+        Err(no_assistance())
+    }
+
+    /// Takes back the last tokens of those that [`Decoder::decode_many`] added since this was called last; none for 0, after which those that
+    /// were added stay.
+    ///
+    /// # Errors
+    /// When the model cannot do this.
+    fn crop(&mut self, count: usize) -> Result<()> {
+        let _ = count;
+        Err(no_assistance())
+    }
+}
+
+fn no_assistance() -> Error {
+    let problem = "needs a decoder that takes several tokens in one run, and takes some of them back";
+    Error::input(
+        "assistant_model",
+        problem,
+        "generate without an assistant and without `prompt_lookup_num_tokens`",
+    )
 }

@@ -1,10 +1,12 @@
-//! Text generation (`GenerationMixin.generate`): greedy search, sampling and beam search.
+//! Text generation (`GenerationMixin.generate`): greedy search, sampling, beam search and assisted (speculative) decoding.
 //!
 //! [`Generation`] runs over any model that implements [`Decoder`]; what it is to do is a [`GenerationConfig`], read from
 //! a checkpoint's `generation_config.json` and completed by the caller. Greedy and beam search give the reference's
 //! tokens one by one; draws are reproduced by a seed, but are not those of `torch`.
 
+mod assisted;
 mod beams;
+mod candidates;
 mod config;
 mod decoder;
 mod distribution;
@@ -21,6 +23,7 @@ mod tests;
 
 use std::ops::ControlFlow;
 
+pub use candidates::{AssistantModel, CandidateGenerator, NextToken};
 pub use config::{EarlyStopping, GenerationConfig};
 pub use decoder::Decoder;
 pub use model::ModelDecoder;
@@ -29,8 +32,9 @@ pub use prompt::Prompt;
 pub use stopping::Stop;
 pub use stream::TextStream;
 
-use crate::Result;
 use crate::text::Tokenizer;
+use crate::{Error, Result};
+use candidates::PromptLookup;
 use config::Lengths;
 use random::Draws;
 use stopping::Stopping;
@@ -75,6 +79,7 @@ pub struct Generation<'a> {
     seed: Option<u64>,
     first_row: usize,
     processors: Vec<Box<dyn Processor>>,
+    candidates: Option<Box<dyn CandidateGenerator + 'a>>,
 }
 
 impl<'a> Generation<'a> {
@@ -88,6 +93,7 @@ impl<'a> Generation<'a> {
             seed: None,
             first_row: 0,
             processors: vec![],
+            candidates: None,
         }
     }
 
@@ -126,6 +132,16 @@ impl<'a> Generation<'a> {
         self
     }
 
+    /// Lets candidates be proposed, such as by an [`AssistantModel`] (assisted or speculative decoding): fewer runs of the model give the
+    /// same tokens. It takes one prompt, greedy or sampling, and a decoder that has [`Decoder::decode_many`].
+    ///
+    /// Without it, `prompt_lookup_num_tokens` takes them from the text itself.
+    #[must_use]
+    pub fn candidates(mut self, generator: impl CandidateGenerator + 'a) -> Self {
+        self.candidates = Some(Box::new(generator));
+        self
+    }
+
     /// Generates.
     ///
     /// # Errors
@@ -140,8 +156,10 @@ impl<'a> Generation<'a> {
     /// # Errors
     /// As [`Generation::run`].
     pub fn run_watched(self, decoder: &mut dyn Decoder, watch: &mut Watch<'_>) -> Result<Generated> {
-        let Self { prompt, config, tokenizer, positions, seed, first_row, processors } = self;
+        let Self { prompt, config, tokenizer, positions, seed, first_row, processors, candidates } = self;
         config.check()?;
+        let looked_up = || Ok(PromptLookup::of(config)?.map(|lookup| Box::new(lookup) as Box<_>));
+        let candidates = candidates.map_or_else(looked_up, |candidates| Ok(Some(candidates)))?;
         let lengths = config.lengths(prompt.length(), positions)?;
         let decoding = Decoding {
             prompt,
@@ -151,10 +169,15 @@ impl<'a> Generation<'a> {
             stopping: Stopping::new(config, lengths.most, tokenizer)?,
             draws: Draws::new(seed, first_row * config.num_return_sequences()),
         };
-        if config.num_beams() > 1 {
-            beams::search(decoding, decoder, watch)
-        } else {
-            rows::decode(decoding, decoder, watch)
+        match candidates {
+            Some(_) if config.num_beams() > 1 => {
+                let help =
+                    "set it to 1, or generate without an assistant and without `prompt_lookup_num_tokens`";
+                Err(Error::input("num_beams", "must be 1 in assisted decoding", help))
+            }
+            Some(mut generator) => assisted::decode(decoding, decoder, generator.as_mut(), watch),
+            None if config.num_beams() > 1 => beams::search(decoding, decoder, watch),
+            None => rows::decode(decoding, decoder, watch),
         }
     }
 }
@@ -190,6 +213,27 @@ pub struct Generated {
     pub stops: Vec<Stop>,
     /// Of beam search: the logarithm of each answer's probability over the power of its length.
     pub scores: Option<Vec<f32>>,
+    /// Of assisted decoding: how its candidates fared.
+    pub acceptance: Option<Acceptance>,
+}
+
+/// How the candidates of assisted decoding fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acceptance {
+    /// The runs of the target that checked candidates.
+    pub runs: usize,
+    /// All candidates.
+    pub drafted: usize,
+    /// Those of them that the target chose too.
+    pub accepted: usize,
+}
+
+impl Acceptance {
+    fn add(&mut self, drafted: usize, accepted: usize) {
+        self.runs += usize::from(drafted > 0);
+        self.drafted += drafted;
+        self.accepted += accepted;
+    }
 }
 
 impl Generated {

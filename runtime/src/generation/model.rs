@@ -1,11 +1,12 @@
 //! A loaded model as decoder: with its KV cache where it has one, else the whole sequence at every step.
 
-use ndarray::{Array2, Axis, concatenate};
+use ndarray::{Array1, Array2, Axis, concatenate};
 
 use super::decoder::Decoder;
 use super::prompt::Prompt;
 use crate::GraphKind;
 use crate::graph::{Input, InputDefault};
+use crate::session::SavedStates;
 use crate::{AnyModel, Cache, Error, Result, Value, Values};
 
 /// The input of cached parts that names the positions whose scores are wanted.
@@ -30,6 +31,14 @@ pub struct ModelDecoder<'a> {
     every: Values,
     /// What the first run takes beside tokens.
     first: Values,
+    /// What [`Decoder::decode_many`] added and may be taken back, where that needs more than a shorter cache.
+    added: Vec<Added>,
+}
+
+/// Tokens that were added to states, which have no positions.
+struct Added {
+    ids: Vec<i64>,
+    before: SavedStates,
 }
 
 /// What the decoder calls its inputs; none for those that it does not take.
@@ -91,6 +100,7 @@ impl<'a> ModelDecoder<'a> {
             positions: vec![],
             every: Values::new(),
             first: Values::new(),
+            added: vec![],
         })
     }
 
@@ -99,7 +109,7 @@ impl<'a> ModelDecoder<'a> {
         let names = Names::of(model.inputs());
         let (mask, ids) = (Array2::zeros((0, 0)), Array2::zeros((0, 0)));
         let (every, first) = (Values::new(), Values::new());
-        Self { model, cache: None, names, mask, ids, positions: vec![], every, first }
+        Self { model, cache: None, names, mask, ids, positions: vec![], every, first, added: vec![] }
     }
 
     /// An encoder-decoder, whose encoder runs now. `inputs` are the encoder's, such as `input_ids` and
@@ -142,10 +152,11 @@ impl<'a> ModelDecoder<'a> {
         ids: Array2<i64>,
         positions: Array2<i64>,
         more: Values,
+        wanted: usize,
     ) -> Result<Array2<f32>> {
         let mut values = self.every.clone();
         values.extend(more);
-        let last_id = ids.ncols().saturating_sub(1) as i64;
+        let length = ids.ncols() as i64;
         values.insert(self.names.ids.to_owned(), Value::I64(ids.into_dyn()));
         if let Some(name) = self.names.mask {
             values.insert(name.to_owned(), Value::I64(self.mask.clone().into_dyn()));
@@ -154,7 +165,8 @@ impl<'a> ModelDecoder<'a> {
             values.insert(name.to_owned(), Value::I64((positions + first as i64).into_dyn()));
         }
         if self.names.logits_to_keep {
-            values.insert(LOGITS_TO_KEEP.to_owned(), Value::I64(ndarray::arr1(&[last_id]).into_dyn()));
+            let kept = Array1::from_iter((length - wanted as i64).max(0)..length);
+            values.insert(LOGITS_TO_KEEP.to_owned(), Value::I64(kept.into_dyn()));
         }
         let outputs = match &mut self.cache {
             Some(cache) => self.model.run_cached(kind, values, cache)?,
@@ -163,18 +175,18 @@ impl<'a> ModelDecoder<'a> {
         if let Some(Value::I64(deltas)) = outputs.get(ROPE_DELTAS) {
             self.positions.iter_mut().zip(deltas).for_each(|(position, delta)| *position += delta);
         }
-        last(&outputs)
+        last(&outputs, wanted)
     }
 
-    /// The whole text once more.
-    fn run_whole(&mut self) -> Result<Array2<f32>> {
+    /// The whole text once more; the scores at so many of the last positions.
+    fn run_whole(&mut self, wanted: usize) -> Result<Array2<f32>> {
         let prompt = Prompt {
             input_ids: self.ids.clone(),
             attention_mask: self.mask.clone(),
             encoder_input_ids: None,
         };
         let positions = prompt.position_ids();
-        self.run(GraphKind::Forward, prompt.input_ids, positions, self.first.clone())
+        self.run(GraphKind::Forward, prompt.input_ids, positions, self.first.clone(), wanted)
     }
 
     /// Rows become copies of those at `beam_idx`.
@@ -190,6 +202,29 @@ impl<'a> ModelDecoder<'a> {
     }
 }
 
+impl ModelDecoder<'_> {
+    /// Adds tokens to the only row; the scores at so many of the last positions.
+    fn add(&mut self, ids: &[i64], wanted: usize) -> Result<Array2<f32>> {
+        let count = ids.len();
+        self.mask = joined(&self.mask, &Array2::ones((1, count)))?;
+        let row = |values: Vec<i64>| Array1::from_vec(values).insert_axis(Axis(0));
+        let first = self.positions.first().copied().unwrap_or_default();
+        let positions = row((first..first + count as i64).collect());
+        self.positions.iter_mut().for_each(|position| *position += count as i64);
+        let ids = row(ids.to_vec());
+        if self.cache.is_none() {
+            self.ids = joined(&self.ids, &ids)?;
+            return self.run_whole(wanted);
+        }
+        let attended = ATTENDED.into_iter().filter_map(|name| {
+            let seen = self.every.get(name)?;
+            Some((name.to_owned(), repeated(seen, count)))
+        });
+        let attended = attended.collect();
+        self.run(GraphKind::Decode, ids, positions, attended, wanted)
+    }
+}
+
 impl Decoder for ModelDecoder<'_> {
     fn prefill(&mut self, prompt: &Prompt) -> Result<Array2<f32>> {
         self.mask = prompt.attention_mask.clone();
@@ -197,13 +232,13 @@ impl Decoder for ModelDecoder<'_> {
         self.positions = positions.column(prompt.length() - 1).iter().map(|position| position + 1).collect();
         if self.cache.is_none() {
             self.ids = prompt.input_ids.clone();
-            return self.run_whole();
+            return self.run_whole(1);
         }
         let start = self.model.graph_kinds().contains(&GraphKind::Prefill) && !self.first.is_empty();
         let kind = if start { GraphKind::Prefill } else { GraphKind::Decode };
         let first = std::mem::take(&mut self.first);
-        let logits =
-            self.run(kind, prompt.input_ids.clone(), positions, if start { first } else { Values::new() })?;
+        let first = if start { first } else { Values::new() };
+        let logits = self.run(kind, prompt.input_ids.clone(), positions, first, 1)?;
         for name in ATTENDED {
             if let Some(Value::I64(seen)) = self.every.get_mut(name) {
                 let last = seen.len_of(Axis(1)).saturating_sub(1);
@@ -226,26 +261,71 @@ impl Decoder for ModelDecoder<'_> {
         let ids = column(ids.to_vec());
         if self.cache.is_none() {
             self.ids = joined(&self.ids, &ids)?;
-            return self.run_whole();
+            return self.run_whole(1);
         }
         match beam_idx {
-            None => self.run(GraphKind::Decode, ids, positions, Values::new()),
+            None => self.run(GraphKind::Decode, ids, positions, Values::new(), 1),
             Some(beam_idx) => {
                 let beams: Vec<i64> = beam_idx.iter().map(|row| *row as i64).collect();
-                let beams = Value::I64(ndarray::Array1::from_vec(beams).into_dyn());
+                let beams = Value::I64(Array1::from_vec(beams).into_dyn());
                 let beams = Values::from([("beam_idx".to_owned(), beams)]);
-                self.run(GraphKind::BeamDecode, ids, positions, beams)
+                self.run(GraphKind::BeamDecode, ids, positions, beams, 1)
             }
         }
     }
+
+    fn decode_many(&mut self, ids: &[i64]) -> Result<Array2<f32>> {
+        if self.mask.nrows() != 1 {
+            let problem = format!("helps one text at a time, not {}", self.mask.nrows());
+            return Err(Error::input("assistant_model", problem, "give texts one by one (`batch_size` 1)"));
+        }
+        if let Some(before) = self.cache.as_ref().map(Cache::saved).transpose()?.flatten() {
+            self.added.push(Added { ids: ids.to_vec(), before });
+        }
+        self.add(ids, ids.len())
+    }
+
+    fn crop(&mut self, count: usize) -> Result<()> {
+        let added = std::mem::take(&mut self.added);
+        if count == 0 {
+            return Ok(());
+        }
+        let length = self.mask.ncols().saturating_sub(count);
+        self.mask = first_columns(&self.mask, length);
+        self.positions.iter_mut().for_each(|position| *position -= count as i64);
+        let Some(cache) = &mut self.cache else {
+            self.ids = first_columns(&self.ids, length);
+            return Ok(());
+        };
+        let Some((kept, before)) = kept_of(added, count) else { return cache.crop(count) };
+        // States are what they were before, and are given again what stays of the tokens.
+        cache.restore(before)?;
+        self.mask = first_columns(&self.mask, length - kept.len());
+        self.positions.iter_mut().for_each(|position| *position -= kept.len() as i64);
+        if !kept.is_empty() {
+            self.add(&kept, 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// What stays of the run in which so many last tokens begin, and the states before it; none where there are no states.
+fn kept_of(added: Vec<Added>, count: usize) -> Option<(Vec<i64>, SavedStates)> {
+    let mut rest = count;
+    added.into_iter().rev().find_map(|Added { mut ids, before }| {
+        let kept = ids.len().checked_sub(rest);
+        rest = rest.saturating_sub(ids.len());
+        ids.truncate(kept?);
+        Some((ids, before))
+    })
 }
 
 fn takes(inputs: &[Input], name: &str) -> bool {
     inputs.iter().any(|input| input.name == name)
 }
 
-/// The scores at the last position, `[rows, vocab_size]`.
-fn last(outputs: &Values) -> Result<Array2<f32>> {
+/// The scores at so many of the last positions, row by row: `[rows·wanted, vocab_size]`.
+fn last(outputs: &Values, wanted: usize) -> Result<Array2<f32>> {
     let problem = |problem: &str| {
         let names: Vec<_> = outputs.keys().map(String::as_str).collect();
         Error::input(
@@ -256,11 +336,28 @@ fn last(outputs: &Values) -> Result<Array2<f32>> {
     };
     let logits =
         outputs.get(LOGITS).ok_or_else(|| problem("the model has no scores of tokens"))?.f32(LOGITS)?;
-    if logits.ndim() != 3 || logits.len_of(Axis(1)) == 0 {
+    let &[rows, length, width] = logits.shape() else {
         return Err(problem("scores of tokens are not [batch, sequence, vocab_size]"));
+    };
+    if length < wanted {
+        return Err(problem("there are scores of fewer positions than of tokens"));
     }
-    let last = logits.index_axis(Axis(1), logits.len_of(Axis(1)) - 1).to_owned();
-    last.into_dimensionality().map_err(|e| problem(&e.to_string()))
+    let last = logits.slice_axis(Axis(1), (length - wanted..length).into()).as_standard_layout().into_owned();
+    last.into_shape_with_order((rows * wanted, width)).map_err(|e| problem(&e.to_string()))
+}
+
+/// What the only position along axis 1 has, so many times.
+fn repeated(value: &Value, count: usize) -> Value {
+    let at = vec![0; count];
+    match value {
+        Value::F32(a) => Value::F32(a.select(Axis(1), &at)),
+        Value::I64(a) => Value::I64(a.select(Axis(1), &at)),
+        Value::Bool(a) => Value::Bool(a.select(Axis(1), &at)),
+    }
+}
+
+fn first_columns(all: &Array2<i64>, count: usize) -> Array2<i64> {
+    all.slice_axis(Axis(1), (..count).into()).as_standard_layout().into_owned()
 }
 
 /// What a value has of rows at `beam_idx`, of `before`: several entries each where it has as many times more (passages).

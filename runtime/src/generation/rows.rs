@@ -58,10 +58,11 @@ pub(super) fn decode(
         stops: stops.into_iter().map(|stop| stop.unwrap_or(Stop::Cancelled)).collect(),
         sequences: rows,
         scores: None,
+        acceptance: None,
     })
 }
 
-fn choose(d: &Decoding<'_>, scores: &[f32], row: usize, step: usize) -> Result<usize> {
+pub(super) fn choose(d: &Decoding<'_>, scores: &[f32], row: usize, step: usize) -> Result<usize> {
     if !d.config.do_sample() {
         return Ok(best(scores));
     }

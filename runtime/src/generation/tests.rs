@@ -174,6 +174,127 @@ fn seeds_reproduce_draws_whatever_stands_beside_a_row() {
     assert!(alone.len() == 30);
 }
 
+/// A table that remembers the whole row.
+struct Remembering {
+    table: Table,
+    ids: Vec<i64>,
+    runs: usize,
+}
+
+impl Remembering {
+    fn new(table: Table) -> Self {
+        Self { table, ids: vec![], runs: 0 }
+    }
+}
+
+impl Decoder for Remembering {
+    fn prefill(&mut self, prompt: &Prompt) -> Result<Array2<f32>> {
+        self.ids = prompt.rows().concat();
+        self.runs += 1;
+        self.table.prefill(prompt)
+    }
+
+    fn decode(&mut self, ids: &[i64], _: Option<&[usize]>) -> Result<Array2<f32>> {
+        self.decode_many(ids)
+    }
+
+    fn decode_many(&mut self, ids: &[i64]) -> Result<Array2<f32>> {
+        self.runs += 1;
+        let rows = ids.iter().map(|id| {
+            self.ids.push(*id);
+            self.table.prefill(&Prompt::new(std::slice::from_ref(&self.ids), None).unwrap()).unwrap()
+        });
+        let rows: Vec<_> = rows.collect();
+        let views: Vec<_> = rows.iter().map(|row| row.view()).collect();
+        Ok(ndarray::concatenate(ndarray::Axis(0), &views).unwrap())
+    }
+
+    fn crop(&mut self, count: usize) -> Result<()> {
+        self.ids.truncate(self.ids.len() - count);
+        Ok(())
+    }
+}
+
+/// Runs of the target, and how candidates fared.
+fn assisted(config: &GenerationConfig, assistant: Option<Table>) -> (usize, Option<Acceptance>) {
+    let prompt = Prompt::new(&[vec![4, 5, 6, 4]], None).unwrap();
+    let alone = GenerationConfig { prompt_lookup_num_tokens: None, ..config.clone() };
+    let alone = Generation::new(&prompt, &alone).seed(Some(7)).run(&mut table()).unwrap();
+    let mut target = Remembering::new(table());
+    let mut generation = Generation::new(&prompt, config).seed(Some(7));
+    if let Some(table) = assistant {
+        generation = generation.candidates(AssistantModel::new(Remembering::new(table), config));
+    }
+    let mut told = vec![];
+    let mut watch = |tokens: &[Option<i64>]| {
+        told.extend(tokens.iter().copied().flatten());
+        ControlFlow::Continue(())
+    };
+    let got = generation.run_watched(&mut target, &mut watch).unwrap();
+    assert_eq!((&got.sequences, &got.ends, &got.stops), (&alone.sequences, &alone.ends, &alone.stops));
+    assert_eq!(told, got.new_tokens(0));
+    (target.runs, got.acceptance)
+}
+
+#[test]
+fn assisted_decoding_gives_the_tokens_of_the_target_alone() {
+    let greedy = |json: Json| GenerationConfig::from_json(&json).unwrap();
+    let drawn =
+        sampling(&json!({"max_new_tokens": 40, "temperature": 9.0, "assistant_confidence_threshold": 0}));
+    let configs = [
+        greedy(json!({"max_new_tokens": 40})),
+        greedy(json!({"max_new_tokens": 40, "num_assistant_tokens": 3, "repetition_penalty": 1.3})),
+        greedy(
+            json!({"max_new_tokens": 40, "num_assistant_tokens_schedule": "heuristic", "no_repeat_ngram_size": 3}),
+        ),
+        greedy(
+            json!({"max_new_tokens": 40, "eos_token_id": [0, 1, 2], "assistant_confidence_threshold": 0.0}),
+        ),
+        greedy(json!({"max_new_tokens": 2})),
+        drawn,
+    ];
+    for config in &configs {
+        // A model drafts well for itself, another one badly.
+        let (runs, acceptance) = assisted(config, Some(table()));
+        let Acceptance { drafted, accepted, .. } = acceptance.unwrap();
+        assert_eq!(drafted, accepted, "{config:?}");
+        assert!(runs <= 2 + drafted, "{runs} {acceptance:?}");
+        assisted(config, Some(Table::new(17, 40.0)));
+        assisted(config, Some(Table::new(17, -48.0)));
+        assisted(&GenerationConfig { prompt_lookup_num_tokens: Some(4), ..config.clone() }, None);
+    }
+    let (runs, acceptance) = assisted(&configs[0], Some(table()));
+    assert!(runs < 20 && acceptance.unwrap().accepted > 20, "{runs} {acceptance:?}");
+    assert_eq!(assisted(&configs[0], None), (40, None));
+}
+
+#[test]
+fn assisted_decoding_takes_one_text_and_no_beams() {
+    let refused = |rows: &[Vec<i64>], json: Json| {
+        let prompt = Prompt::new(rows, None).unwrap();
+        let config = GenerationConfig::from_json(&json).unwrap();
+        Generation::new(&prompt, &config).run(&mut Remembering::new(table())).unwrap_err().to_string()
+    };
+    let text = refused(&[vec![4, 5], vec![6, 7]], json!({"prompt_lookup_num_tokens": 3}));
+    assert!(text.contains("batch_size"), "{text}");
+    let text = refused(&[vec![4]], json!({"prompt_lookup_num_tokens": 3, "num_beams": 2}));
+    assert!(text.contains("num_beams"), "{text}");
+    let text = refused(
+        &[vec![4]],
+        json!({"prompt_lookup_num_tokens": 3, "num_return_sequences": 2, "do_sample": true}),
+    );
+    assert!(text.contains("num_return_sequences"), "{text}");
+    let text = refused(&[vec![4]], json!({"num_assistant_tokens_schedule": "rising"}));
+    assert!(text.contains("heuristic_transient"), "{text}");
+    // A decoder that takes a token at a time.
+    let assistant = AssistantModel::new(Remembering::new(table()), &GenerationConfig::default());
+    let prompt = Prompt::new(&[vec![4, 5]], None).unwrap();
+    let config = GenerationConfig::default();
+    let text =
+        Generation::new(&prompt, &config).candidates(assistant).run(&mut table()).unwrap_err().to_string();
+    assert!(text.contains("takes some of them back"), "{text}");
+}
+
 #[test]
 fn several_answers_to_one_prompt_differ() {
     let config = sampling(&json!({"max_new_tokens": 12, "num_return_sequences": 3, "temperature": 3.0}));

@@ -119,6 +119,11 @@ impl Executable {
         if self.target.fixed_shapes { kv_bucket::bucket(past) } else { past }
     }
 
+    /// The backend.
+    pub(super) fn hardware(&self) -> Hardware {
+        self.hardware
+    }
+
     /// The backend, where it gets the graph anew for each combination of lengths.
     pub(super) fn fixed_on(&self) -> Option<Hardware> {
         self.target.fixed_shapes.then_some(self.hardware)

@@ -35,6 +35,7 @@ pub use loader::{Loader, Loads};
 pub(crate) use lowering::Lowering;
 pub use quantizing::{cached_weights, remove_cached_weights};
 pub use subgraph::Cache;
+pub(crate) use subgraph::SavedStates;
 use subgraph::{Subgraph, Subgraphs};
 
 /// A model that is ready to run, whatever its architecture.

@@ -16,6 +16,8 @@
 //! Text that is empty, or longer than the model's positions, is an error; [`TextOptions`] and [`GenerationOptions`] say
 //! otherwise.
 
+#[cfg(feature = "text")]
+mod assistant;
 #[cfg(feature = "audio")]
 mod audio;
 #[cfg(feature = "audio")]

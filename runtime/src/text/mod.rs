@@ -91,6 +91,11 @@ impl Tokenizer {
         self.core.get_vocab_size(true)
     }
 
+    /// Whether another tokenizer has the same tokens with the same ids.
+    pub fn same_vocabulary(&self, other: &Self) -> bool {
+        self.vocab_size() == other.vocab_size() && self.core.get_vocab(true) == other.core.get_vocab(true)
+    }
+
     /// A token's id.
     pub fn id(&self, token: &str) -> Option<i64> {
         self.core.token_to_id(token).map(i64::from)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use super::JsonPipeline;
 use super::parameters::Parameters;
 use super::shapes::{texts, to_json};
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, DynModel};
 use crate::tasks::{
     GenerationOptions, OnText, Summarization, Text2TextGeneration, TextGeneration, Translation,
 };
@@ -34,6 +34,10 @@ pub(super) fn options(parameters: &Parameters<'_>) -> Result<GenerationOptions> 
 }
 
 impl<A: AnyModel> JsonPipeline for TextGeneration<A> {
+    fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        Self::set_assistant(self, assistant)
+    }
+
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let options = options(&parameters)?;
@@ -137,6 +141,10 @@ pub(super) fn chats(inputs: &Json) -> Result<Option<Vec<Vec<Message>>>> {
 macro_rules! text_to_text {
     ($name:ident) => {
         impl<A: AnyModel> JsonPipeline for $name<A> {
+            fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+                Self::set_assistant(self, assistant)
+            }
+
             fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
                 let parameters = Parameters::new(parameters)?;
                 let options = options(&parameters)?;
@@ -151,6 +159,10 @@ text_to_text!(Text2TextGeneration);
 text_to_text!(Summarization);
 
 impl<A: AnyModel> JsonPipeline for Translation<A> {
+    fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        Self::set_assistant(self, assistant)
+    }
+
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let options = options(&parameters)?;

@@ -76,6 +76,15 @@ pub trait JsonPipeline: Send + Sync {
         self.run_json(inputs, parameters)
     }
 
+    /// Takes a smaller model that drafts (`assistant_model`), where the task generates text.
+    ///
+    /// # Errors
+    /// When the task does not, or its tokens are others.
+    fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        let problem = format!("{} is not asked by this task", assistant.class());
+        Err(Error::input("assistant_model", problem, "leave it out"))
+    }
+
     /// Takes a vocoder, where the task makes waveforms of spectrograms.
     ///
     /// # Errors

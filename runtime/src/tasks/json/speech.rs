@@ -11,6 +11,10 @@ use crate::tasks::{SpeechOptions, SpeechRecognition, Timestamps};
 use crate::{Error, Result};
 
 impl JsonPipeline for SpeechRecognition<DynModel> {
+    fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        Self::set_assistant(self, assistant)
+    }
+
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let stride = match parameters.get::<Json>("stride_length_s")? {

@@ -20,7 +20,7 @@ use super::audio::AudioModel;
 use super::builder::opened;
 use super::scores::largest;
 use super::{Pipeline, Task};
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, DynModel};
 use crate::audio::{Audio, ExtractOptions, Padding};
 use crate::generation::GenerationConfig;
 use crate::hub::Checkpoint;
@@ -145,6 +145,27 @@ impl<A: AnyModel> Pipeline<A> for SpeechRecognition<A> {
 opened!(SpeechRecognition: audio.model);
 
 impl<A: AnyModel> SpeechRecognition<A> {
+    /// Takes a smaller model that drafts (assisted or speculative decoding, `assistant_model`), such as Distil-Whisper for Whisper: the text is
+    /// that of the model alone. There are no beams where the caller does not ask for them.
+    ///
+    /// # Errors
+    /// When the model is not one that takes half a minute at a time, the assistant has other tokens, or a file of its checkpoint cannot be
+    /// read.
+    pub fn with_assistant(mut self, assistant: DynModel) -> Result<Self> {
+        self.set_assistant(assistant)?;
+        Ok(self)
+    }
+
+    pub(super) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        match &mut self.kind {
+            Kind::Seq2Seq(seq2seq) => seq2seq.set_assistant(assistant),
+            _ => {
+                let problem = format!("is not asked by {}", self.audio.model.class());
+                Err(Error::input("assistant_model", problem, "leave it out"))
+            }
+        }
+    }
+
     /// The text of a recording.
     ///
     /// # Errors

@@ -11,8 +11,9 @@ use super::timestamps::{TimestampProcessor, retrieve_segment};
 use super::tokens::{InitTokens, Tokens};
 use super::{SpeechOptions, Timestamps};
 use crate::GraphKind;
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, DynModel};
 use crate::generation::{Decoder, Generation, GenerationConfig, ModelDecoder, Prompt};
+use crate::tasks::assistant::Assistant;
 use crate::tasks::text_generation::resolve;
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
@@ -32,6 +33,8 @@ pub(super) struct Seq2Seq {
     positions: Option<usize>,
     /// The width of the median filter over cross-attention weights.
     filter: usize,
+    /// A smaller model that drafts.
+    assistant: Option<Assistant>,
 }
 
 /// Generated tokens, without the initial ones and the end-of-sequence token.
@@ -61,7 +64,14 @@ impl Seq2Seq {
             frames,
             positions: model.limit("sequence"),
             filter: model.raw_config()["median_filter_width"].as_u64().map_or(7, |width| width as usize),
+            assistant: None,
         })
+    }
+
+    /// Takes a smaller model that drafts.
+    pub(super) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        self.assistant = Some(Assistant::new(assistant, &self.tokenizer)?);
+        Ok(())
     }
 
     /// Whether timestamps are predicted: where they were asked for, or the checkpoint always does so.
@@ -91,6 +101,9 @@ impl Seq2Seq {
         let default =
             GenerationConfig { max_new_tokens: Some(256), num_beams: Some(5), ..Default::default() };
         let mut config = resolve(&options.generation, &self.generation, &default, &self.tokenizer);
+        if self.assistant.is_some() || config.prompt_lookup_num_tokens.is_some() {
+            config.num_beams = options.generation.num_beams.or(Some(1));
+        }
         let prompt = match self.tokens.init_tokens(options, times)? {
             InitTokens::Known(tokens) => tokens,
             InitTokens::DetectLanguage { mut tokens, languages } => {
@@ -122,6 +135,10 @@ impl Seq2Seq {
                     prompt: prompt.length(),
                     max_initial_timestamp_index: self.tokens.max_initial_timestamp_index,
                 });
+            }
+            if let Some(assistant) = &self.assistant {
+                generation =
+                    generation.candidates(assistant.encoder_decoder(self.piece(features, start)?, &config)?);
             }
             let generated = generation.run(&mut decoder)?;
             let text = generated.new_tokens(0);

@@ -11,10 +11,11 @@ use serde::Serialize;
 pub use options::GenerationOptions;
 pub(crate) use options::resolve;
 
+use super::assistant::Assistant;
 use super::batches::TextModel;
 use super::builder::opened;
 use super::{OnText, Pipeline, Task};
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, DynModel};
 use crate::generation::{Generated, Generation, GenerationConfig, ModelDecoder, Prompt, TextStream};
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::text::{EncodeOptions, Text};
@@ -51,6 +52,7 @@ pub struct TextGeneration<A> {
     text: TextModel<A>,
     config: GenerationConfig,
     template: Option<ChatTemplate>,
+    assistant: Option<Assistant>,
 }
 
 /// A continued text.
@@ -87,7 +89,7 @@ impl<A: AnyModel> Pipeline<A> for TextGeneration<A> {
         let text = TextModel::new(model)?;
         let config = GenerationConfig::from_checkpoint(text.model.checkpoint())?;
         let template = ChatTemplate::from_checkpoint(text.model.checkpoint(), &text.tokenizer)?;
-        Ok(Self { text, config, template })
+        Ok(Self { text, config, template, assistant: None })
     }
 }
 
@@ -97,6 +99,31 @@ impl<A: AnyModel> TextGeneration<A> {
     /// The checkpoint's chat templates; none where it has none.
     pub fn chat_template(&self) -> Option<&ChatTemplate> {
         self.template.as_ref()
+    }
+
+    /// Takes a smaller model that drafts (assisted or speculative decoding, `assistant_model`): its tokens must be the model's own. The
+    /// answers stay those of the model alone; texts run one by one. The configuration's `num_assistant_tokens`,
+    /// `num_assistant_tokens_schedule` and `assistant_confidence_threshold` say how far it drafts.
+    ///
+    /// ```no_run
+    /// # fn example<Large: weft::Architecture, Small: weft::Architecture>() -> weft::Result<()> {
+    /// let assistant = weft::Loader::<Small>::open("org/small")?.load()?;
+    /// let generator =
+    ///     weft::tasks::TextGeneration::<Large>::open("org/large")?.load()?.with_assistant(Box::new(assistant))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When it has other tokens, or a file of its checkpoint cannot be read.
+    pub fn with_assistant(mut self, assistant: DynModel) -> Result<Self> {
+        self.set_assistant(assistant)?;
+        Ok(self)
+    }
+
+    pub(super) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        self.assistant = Some(Assistant::new(assistant, &self.text.tokenizer)?);
+        Ok(())
     }
 
     /// Continues a text.
@@ -217,15 +244,19 @@ impl<A: AnyModel> TextGeneration<A> {
         }
         let rows = self.rows(texts, options, special, &config)?;
         let mut all = Vec::with_capacity(texts.len());
-        let size = options.batch_size.max(1);
+        let assisted = self.assistant.is_some() || config.prompt_lookup_num_tokens.is_some();
+        let size = if assisted { 1 } else { options.batch_size.max(1) };
         for (index, chunk) in rows.chunks(size).enumerate() {
             let prompt = Prompt::new(chunk, config.pad_token())?;
             let mut decoder = ModelDecoder::new(&self.text.model)?;
-            let generation = Generation::new(&prompt, &config)
+            let mut generation = Generation::new(&prompt, &config)
                 .tokenizer(&self.text.tokenizer)
                 .positions(self.text.model.limit("sequence"))
                 .seed(options.seed)
                 .first_row(index * size);
+            if let Some(assistant) = &self.assistant {
+                generation = generation.candidates(assistant.decoder_only(&config)?);
+            }
             let generated = match &mut on_text {
                 None => generation.run(&mut decoder)?,
                 Some(on_text) => streamed(&self.text, generation, &mut decoder, options, &config, on_text)?,

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::Writer;
 use crate::Result;
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, DynModel};
 use crate::tasks::OnText;
+use crate::tasks::assistant::Assistant;
 use crate::tasks::builder::opened;
 use crate::tasks::{GenerationOptions, Pipeline, Task};
 
@@ -47,6 +48,24 @@ macro_rules! kind {
         }
 
         opened!($name: writer.text.model);
+
+        impl<A: AnyModel> $name<A> {
+            /// Takes a smaller model that drafts (assisted or speculative decoding, `assistant_model`), as
+            /// [`TextGeneration::with_assistant`](crate::tasks::TextGeneration::with_assistant) does; its own encoder reads the texts too. There
+            /// are no beams where the caller does not ask for them.
+            ///
+            /// # Errors
+            /// When it has other tokens, or a file of its checkpoint cannot be read.
+            pub fn with_assistant(mut self, assistant: DynModel) -> Result<Self> {
+                self.set_assistant(assistant)?;
+                Ok(self)
+            }
+
+            pub(in crate::tasks) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+                self.writer.assistant = Some(Assistant::new(assistant, &self.writer.text.tokenizer)?);
+                Ok(())
+            }
+        }
 
         impl<A: AnyModel> $name<A> {
             /// For one text.

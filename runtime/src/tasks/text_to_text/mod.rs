@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 pub use kinds::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 
 use self::languages::Pair;
+use super::assistant::Assistant;
 use super::batches::TextModel;
 use super::inputs::model_inputs;
 use super::text_generation::{GenerationOptions, resolve, streamed};
@@ -27,13 +28,14 @@ struct Writer<A> {
     task: Task,
     /// From which into which, where a translation was told.
     languages: Option<(String, String)>,
+    assistant: Option<Assistant>,
 }
 
 impl<A: AnyModel> Writer<A> {
     fn new(model: A, task: Task) -> Result<Self> {
         let text = TextModel::new(model)?;
         let config = GenerationConfig::from_checkpoint(text.model.checkpoint())?;
-        Ok(Self { text, config, task, languages: None })
+        Ok(Self { text, config, task, languages: None, assistant: None })
     }
 
     /// The name of the options that the checkpoint may hold for the task, or for a pair of languages.
@@ -76,8 +78,9 @@ impl<A: AnyModel> Writer<A> {
         let default =
             GenerationConfig { max_new_tokens: Some(256), num_beams: Some(4), ..Default::default() };
         let mut config = resolve(&options.generation, &own, &default, &self.text.tokenizer);
-        if on_text.is_some() {
-            // Beams change their minds: what was told of cannot be taken back.
+        let assisted = self.assistant.is_some() || config.prompt_lookup_num_tokens.is_some();
+        if on_text.is_some() || assisted {
+            // Beams change their minds: what was told of cannot be taken back. Nor do they take candidates.
             config.num_beams = options.generation.num_beams.or(Some(1));
         }
         if let Some(pair) = pair {
@@ -101,17 +104,24 @@ impl<A: AnyModel> Writer<A> {
             rows.iter_mut().try_for_each(|row| pair.mark(row, &self.text.tokenizer))?;
         }
         let mut all = Vec::with_capacity(texts.len());
-        let size = options.batch_size.max(1);
+        let size = if assisted { 1 } else { options.batch_size.max(1) };
         for (index, chunk) in rows.chunks(size).enumerate() {
             let batch = self.text.tokenizer.pad(chunk, &Padding::default())?;
             let prompt = Prompt::decoder(start, batch.input_ids.clone());
             let inputs = model_inputs(&self.text.model, batch.into_values());
+            let drafting = match &self.assistant {
+                Some(assistant) => Some(assistant.encoder_decoder(inputs.clone(), &config)?),
+                None => None,
+            };
             let mut decoder = ModelDecoder::encoder_decoder(&self.text.model, inputs)?;
-            let generation = Generation::new(&prompt, &config)
+            let mut generation = Generation::new(&prompt, &config)
                 .tokenizer(&self.text.tokenizer)
                 .positions(self.text.model.limit("sequence"))
                 .seed(options.seed)
                 .first_row(index * size);
+            if let Some(drafting) = drafting {
+                generation = generation.candidates(drafting);
+            }
             let generated = match &mut on_text {
                 None => generation.run(&mut decoder)?,
                 Some(on_text) => streamed(&self.text, generation, &mut decoder, options, &config, on_text)?,
