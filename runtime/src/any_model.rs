@@ -27,6 +27,16 @@ pub trait AnyModel: Send + Sync + 'static {
     /// # Errors
     /// As that.
     fn run_cached(&self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values>;
+    /// [`Session::output_intermediates`](crate::Session::output_intermediates).
+    ///
+    /// # Errors
+    /// As that.
+    fn output_intermediates(&self, names: &[&str]) -> Result<()>;
+    /// [`Session::input_embeddings`](crate::Session::input_embeddings).
+    ///
+    /// # Errors
+    /// As that.
+    fn input_embeddings(&self, input_ids: ndarray::Array2<i64>) -> Result<Values>;
     /// The graphs that the loaded head can be run by.
     fn graph_kinds(&self) -> &'static [GraphKind];
     /// What the model takes.
@@ -71,6 +81,14 @@ pub type DynModel = Box<dyn AnyModel>;
 /// All of [`AnyModel`] but its runs.
 macro_rules! described {
     ($self:ident => $inner:expr) => {
+        fn output_intermediates(&$self, names: &[&str]) -> Result<()> {
+            $inner.output_intermediates(names)
+        }
+
+        fn input_embeddings(&$self, input_ids: ndarray::Array2<i64>) -> Result<Values> {
+            $inner.input_embeddings(input_ids)
+        }
+
         fn graph_kinds(&$self) -> &'static [GraphKind] {
             $inner.graph_kinds()
         }

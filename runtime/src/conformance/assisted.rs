@@ -16,12 +16,13 @@ use crate::{Hardware, Precision, Result};
 const CALLS: usize = 2;
 
 /// Tasks that take an assistant.
-const TASKS: [Task; 5] = [
+const TASKS: [Task; 6] = [
     Task::TextGeneration,
     Task::Text2TextGeneration,
     Task::Summarization,
     Task::Translation,
     Task::AutomaticSpeechRecognition,
+    Task::ImageTextToText,
 ];
 
 /// Compares the answers of a case by assisted decoding with those without, in single precision on the CPU: elsewhere ties may be

@@ -2,6 +2,7 @@
 
 use ndarray::Array2;
 
+use super::model::ModelDecoder;
 use super::prompt::Prompt;
 use crate::{Error, Result};
 
@@ -33,6 +34,11 @@ pub trait Decoder {
     fn decode_many(&mut self, ids: &[i64]) -> Result<Array2<f32>> {
         let _ = ids;
         Err(no_assistance())
+    }
+
+    /// The model that it runs, for drafters that read more of it than tokens; none of decoders of other kinds.
+    fn as_model(&self) -> Option<&ModelDecoder<'_>> {
+        None
     }
 
     /// Takes back the last tokens of those that [`Decoder::decode_many`] added since this was called last; none for 0, after which those that

@@ -23,7 +23,7 @@ mod tests;
 
 use std::ops::ControlFlow;
 
-pub use candidates::{AssistantModel, CandidateGenerator, NextToken};
+pub use candidates::{AssistantModel, CandidateGenerator, MultiTokenAssistant, NextToken};
 pub use config::{EarlyStopping, GenerationConfig};
 pub use decoder::Decoder;
 pub use model::ModelDecoder;
@@ -137,8 +137,8 @@ impl<'a> Generation<'a> {
     ///
     /// Without it, `prompt_lookup_num_tokens` takes them from the text itself.
     #[must_use]
-    pub fn candidates(mut self, generator: impl CandidateGenerator + 'a) -> Self {
-        self.candidates = Some(Box::new(generator));
+    pub fn candidates(mut self, generator: Box<dyn CandidateGenerator + 'a>) -> Self {
+        self.candidates = Some(generator);
         self
     }
 

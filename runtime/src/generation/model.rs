@@ -1,6 +1,6 @@
 //! A loaded model as decoder: with its KV cache where it has one, else the whole sequence at every step.
 
-use ndarray::{Array1, Array2, Axis, concatenate};
+use ndarray::{Array1, Array2, ArrayD, Axis, concatenate};
 
 use super::decoder::Decoder;
 use super::prompt::Prompt;
@@ -12,6 +12,7 @@ use crate::{AnyModel, Cache, Error, Result, Value, Values};
 /// The input of cached parts that names the positions whose scores are wanted.
 const LOGITS_TO_KEEP: &str = "logits_to_keep";
 const LOGITS: &str = "logits";
+const LAST_HIDDEN_STATE: &str = "last_hidden_state";
 
 /// A loaded model as [`Decoder`].
 ///
@@ -33,6 +34,8 @@ pub struct ModelDecoder<'a> {
     first: Values,
     /// What [`Decoder::decode_many`] added and may be taken back, where that needs more than a shorter cache.
     added: Vec<Added>,
+    /// Hidden states of the last positions, `[rows, positions, hidden_size]`, where they were asked for.
+    hidden: Option<ArrayD<f32>>,
 }
 
 /// Tokens that were added to states, which have no positions.
@@ -101,6 +104,7 @@ impl<'a> ModelDecoder<'a> {
             every: Values::new(),
             first: Values::new(),
             added: vec![],
+            hidden: None,
         })
     }
 
@@ -109,7 +113,18 @@ impl<'a> ModelDecoder<'a> {
         let names = Names::of(model.inputs());
         let (mask, ids) = (Array2::zeros((0, 0)), Array2::zeros((0, 0)));
         let (every, first) = (Values::new(), Values::new());
-        Self { model, cache: None, names, mask, ids, positions: vec![], every, first, added: vec![] }
+        Self {
+            model,
+            cache: None,
+            names,
+            mask,
+            ids,
+            positions: vec![],
+            every,
+            first,
+            added: vec![],
+            hidden: None,
+        }
     }
 
     /// An encoder-decoder, whose encoder runs now. `inputs` are the encoder's, such as `input_ids` and
@@ -175,6 +190,7 @@ impl<'a> ModelDecoder<'a> {
         if let Some(Value::I64(deltas)) = outputs.get(ROPE_DELTAS) {
             self.positions.iter_mut().zip(deltas).for_each(|(position, delta)| *position += delta);
         }
+        self.hidden = hidden(&outputs, wanted);
         last(&outputs, wanted)
     }
 
@@ -203,6 +219,30 @@ impl<'a> ModelDecoder<'a> {
 }
 
 impl ModelDecoder<'_> {
+    /// Hidden states of the only row at the last position that was run and stayed, `[1, 1, hidden_size]`; none where they were not asked
+    /// for ([`AnyModel::output_intermediates`]).
+    pub(super) fn last_hidden_state(&self) -> Option<ArrayD<f32>> {
+        let hidden = self.hidden.as_ref()?;
+        let last = hidden.len_of(Axis(1)).checked_sub(1)?;
+        Some(hidden.slice_axis(Axis(1), (last..last + 1).into()).as_standard_layout().into_owned())
+    }
+
+    /// What stands for a token before the first layer, `[1, 1, hidden_size]`.
+    ///
+    /// # Errors
+    /// As [`AnyModel::input_embeddings`].
+    pub(super) fn input_embedding(&self, id: i64) -> Result<ArrayD<f32>> {
+        let outputs = self.model.input_embeddings(ndarray::arr2(&[[id]]))?;
+        let embedded = outputs.get("inputs_embeds").map(|value| value.f32("inputs_embeds"));
+        let none = || Error::input("inputs_embeds", "is not among what the model gave", "report this");
+        Ok(embedded.ok_or_else(none)??.clone())
+    }
+
+    /// The keys and values of a layer, `[1, heads, positions, size]`.
+    pub(super) fn key_value(&self, layer: usize) -> Result<Option<[Value; 2]>> {
+        self.cache.as_ref().map_or(Ok(None), |cache| cache.key_value(layer))
+    }
+
     /// Adds tokens to the only row; the scores at so many of the last positions.
     fn add(&mut self, ids: &[i64], wanted: usize) -> Result<Array2<f32>> {
         let count = ids.len();
@@ -285,10 +325,18 @@ impl Decoder for ModelDecoder<'_> {
         self.add(ids, ids.len())
     }
 
+    fn as_model(&self) -> Option<&ModelDecoder<'_>> {
+        Some(self)
+    }
+
     fn crop(&mut self, count: usize) -> Result<()> {
         let added = std::mem::take(&mut self.added);
         if count == 0 {
             return Ok(());
+        }
+        if let Some(hidden) = &mut self.hidden {
+            let kept = hidden.len_of(Axis(1)).saturating_sub(count);
+            hidden.slice_axis_inplace(Axis(1), (..kept).into());
         }
         let length = self.mask.ncols().saturating_sub(count);
         self.mask = first_columns(&self.mask, length);
@@ -344,6 +392,13 @@ fn last(outputs: &Values, wanted: usize) -> Result<Array2<f32>> {
     }
     let last = logits.slice_axis(Axis(1), (length - wanted..length).into()).as_standard_layout().into_owned();
     last.into_shape_with_order((rows * wanted, width)).map_err(|e| problem(&e.to_string()))
+}
+
+/// Hidden states at so many of the last positions; none where they are not among the outputs of a run with a cache.
+fn hidden(outputs: &Values, wanted: usize) -> Option<ArrayD<f32>> {
+    let all = outputs.get(LAST_HIDDEN_STATE)?.f32(LAST_HIDDEN_STATE).ok()?;
+    let length = all.shape().get(1).copied()?;
+    Some(all.slice_axis(Axis(1), (length.saturating_sub(wanted)..length).into()).to_owned())
 }
 
 /// What the only position along axis 1 has, so many times.

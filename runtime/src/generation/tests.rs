@@ -223,7 +223,7 @@ fn assisted(config: &GenerationConfig, assistant: Option<Table>) -> (usize, Opti
     let mut target = Remembering::new(table());
     let mut generation = Generation::new(&prompt, config).seed(Some(7));
     if let Some(table) = assistant {
-        generation = generation.candidates(AssistantModel::new(Remembering::new(table), config));
+        generation = generation.candidates(Box::new(AssistantModel::new(Remembering::new(table), config)));
     }
     let mut told = vec![];
     let mut watch = |tokens: &[Option<i64>]| {
@@ -290,8 +290,11 @@ fn assisted_decoding_takes_one_text_and_no_beams() {
     let assistant = AssistantModel::new(Remembering::new(table()), &GenerationConfig::default());
     let prompt = Prompt::new(&[vec![4, 5]], None).unwrap();
     let config = GenerationConfig::default();
-    let text =
-        Generation::new(&prompt, &config).candidates(assistant).run(&mut table()).unwrap_err().to_string();
+    let text = Generation::new(&prompt, &config)
+        .candidates(Box::new(assistant))
+        .run(&mut table())
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("takes some of them back"), "{text}");
 }
 

@@ -10,6 +10,7 @@ mod dim;
 mod expert;
 mod gram;
 mod input;
+mod intermediate;
 mod kind;
 mod lstm;
 mod op;
@@ -142,6 +143,8 @@ pub struct Graph {
     /// Lengths that must not become 0, such as the frames that convolutions leave of a waveform.
     pub(crate) lengths: Vec<Dim>,
     pub(crate) unused: Vec<String>,
+    /// Values that are outputs where they are asked for.
+    intermediates: Vec<(String, usize)>,
     /// The parameters of [`GraphKind::AtKeypoints`], which runs after this one.
     pub(crate) later: Vec<Weight>,
     pub(crate) stored: Option<Stored>,
@@ -179,6 +182,7 @@ impl Graph {
             limits: vec![],
             lengths: vec![],
             unused: vec![],
+            intermediates: vec![],
             later: vec![],
             stored: None,
             counts_experts: false,

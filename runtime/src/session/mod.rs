@@ -81,6 +81,25 @@ impl<A: Architecture> Session<A> {
         self.subgraphs.get(&self.config, kind)?.run_cached(kind, inputs, cache)
     }
 
+    /// Makes runs with a cache give intermediate values too, `inputs_embeds` and `last_hidden_state` (`output_hidden_states`), of
+    /// models that drafters are made for.
+    ///
+    /// # Errors
+    /// When the model does not give one of them.
+    pub fn output_intermediates(&self, names: &[&str]) -> Result<()> {
+        self.subgraphs.output_intermediates(&self.config, names)
+    }
+
+    /// What stands for tokens before the first layer (`get_input_embeddings`): `input_ids` `[batch, sequence]` to
+    /// `[batch, sequence, hidden_size]`.
+    ///
+    /// # Errors
+    /// When the model does not give them, or a token is none of its own.
+    pub fn input_embeddings(&self, input_ids: ndarray::Array2<i64>) -> Result<Values> {
+        let inputs = Values::from([("input_ids".to_owned(), input_ids.into_dyn().into())]);
+        self.subgraphs.embeddings(&self.config)?.run(inputs)
+    }
+
     /// The graphs that the loaded head can be run by.
     pub fn graph_kinds(&self) -> &'static [GraphKind] {
         A::graph_kinds(self.head)

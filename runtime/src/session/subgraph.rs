@@ -16,9 +16,10 @@ use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
 use crate::graph::{CacheBits, Dim, Graph, Input, InputDefault, SHARED_NAME, Stored};
 use crate::lower::Target;
+use crate::value::last_positions;
 use crate::weights::{Bytes, WeightData, Weights};
 use crate::{Architecture, GraphKind, Head};
-use crate::{Error, Hardware, Result, Values};
+use crate::{Error, Hardware, Result, Value, Values};
 
 /// The KV cache of a decoder's past tokens; its tensors stay in the engine.
 #[derive(Debug, Default)]
@@ -104,6 +105,23 @@ impl Cache {
         }
         self.past = kept;
         Ok(())
+    }
+
+    /// The keys and values of a layer (`past_key_values.{layer}.key`), `[batch, heads, positions, size]`; none of a layer that
+    /// caches none.
+    ///
+    /// # Errors
+    /// When the engine does not give its tensors back.
+    pub(crate) fn key_value(&self, layer: usize) -> Result<Option<[Value; 2]>> {
+        let Some(layout) = &self.layout else { return Ok(None) };
+        let of = |what: &str| -> Result<Option<Value>> {
+            let input = format!("past_key_values.{layer}.{what}");
+            let Some(&axis) = layout.positions.get(&input) else { return Ok(None) };
+            let value = self.state.copy(layout.hardware, &input)?;
+            Ok(value
+                .map(|value| if layout.in_buckets { last_positions(&value, axis, self.past) } else { value }))
+        };
+        Ok(of("key")?.zip(of("value")?).map(|(key, value)| [key, value]))
     }
 
     /// A copy of its states, to go back to; none where it holds keys and values alone.
@@ -260,7 +278,7 @@ impl Subgraph {
     fn lengths(&self, inputs: &Values) -> BTreeMap<String, usize> {
         let mut lengths = BTreeMap::new();
         for input in &self.inputs {
-            let shape = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
+            let shape = inputs.get(&input.name).map(Value::shape).unwrap_or_default();
             for (dim, length) in input.shape.iter().zip(shape) {
                 if let Dim::Symbol(symbol) = dim
                     && *dim != BATCH
@@ -368,11 +386,57 @@ pub(super) struct Subgraphs<A: Architecture> {
     ready: Mutex<BTreeMap<GraphKind, Arc<Subgraph>>>,
     /// What ran last of [`GraphKind::Forward`] and [`GraphKind::TextOnly`].
     ran: Mutex<Option<Arc<Subgraph>>>,
+    /// The intermediate values that graphs with a cache give too.
+    intermediates: Mutex<Vec<String>>,
+    /// The graph of one intermediate value alone.
+    embeddings: Mutex<Option<Arc<Subgraph>>>,
 }
+
+/// What stands for tokens before the first layer.
+const INPUTS_EMBEDS: &str = "inputs_embeds";
 
 impl<A: Architecture> Subgraphs<A> {
     pub(super) fn new(head: A::Head, weights: Weights, setting: Settings, quantizing: Quantizing) -> Self {
-        Self { head, weights, setting, quantizing, ready: Mutex::default(), ran: Mutex::default() }
+        Self {
+            head,
+            weights,
+            setting,
+            quantizing,
+            ready: Mutex::default(),
+            ran: Mutex::default(),
+            intermediates: Mutex::default(),
+            embeddings: Mutex::default(),
+        }
+    }
+
+    /// Makes graphs with a cache give intermediate values too; those that do not are made ready anew.
+    pub(super) fn output_intermediates(&self, config: &A::Config, names: &[&str]) -> Result<()> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut wanted = self.intermediates.lock().unwrap_or_else(PoisonError::into_inner);
+        if *wanted == names {
+            return Ok(());
+        }
+        let mut graph =
+            built::<A>(config, self.head, GraphKind::Decode, Some(&self.weights), Choices::default())?;
+        graph.output_intermediates(&names)?;
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).retain(|kind, _| !kind.is_cached());
+        *wanted = names;
+        Ok(())
+    }
+
+    /// The graph of what stands for tokens before the first layer (`get_input_embeddings`).
+    pub(super) fn embeddings(&self, config: &A::Config) -> Result<Arc<Subgraph>> {
+        let mut ready = self.embeddings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(subgraph) = ready.as_ref() {
+            return Ok(Arc::clone(subgraph));
+        }
+        let start = Instant::now();
+        let weights = Some(&self.weights);
+        let mut graph = built::<A>(config, self.head, GraphKind::Decode, weights, Choices::default())?;
+        graph.only_intermediate(INPUTS_EMBEDS)?;
+        let subgraph = Arc::new(self.compiled(graph, GraphKind::Decode, millis(start))?);
+        *ready = Some(Arc::clone(&subgraph));
+        Ok(subgraph)
     }
 
     /// The graph for these inputs: [`GraphKind::TextOnly`] instead of [`GraphKind::Forward`] where only text is given.
@@ -414,7 +478,7 @@ impl<A: Architecture> Subgraphs<A> {
             return Err(Error::input("kind", format!("{class} has no graph {kind:?}"), help));
         }
         let start = Instant::now();
-        let Settings { interpolate, cache_bits, usage, calibration, .. } = &self.setting;
+        let Settings { interpolate, cache_bits, usage, .. } = &self.setting;
         let weights = Some(&self.weights);
         let choices = Choices {
             interpolate: *interpolate,
@@ -422,7 +486,18 @@ impl<A: Architecture> Subgraphs<A> {
             cache_bits: cache_bits.filter(|_| kind.is_cached()),
         };
         let mut graph = built::<A>(config, self.head, kind, weights, choices)?;
-        let graph_ms = millis(start);
+        if kind.is_cached() {
+            let wanted = self.intermediates.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            graph.output_intermediates(&wanted)?;
+        }
+        let subgraph = Arc::new(self.compiled(graph, kind, millis(start))?);
+        ready.insert(kind, Arc::clone(&subgraph));
+        Ok(subgraph)
+    }
+
+    /// A graph with its weights, made ready.
+    fn compiled(&self, mut graph: Graph, kind: GraphKind, graph_ms: f64) -> Result<Subgraph> {
+        let Settings { usage, calibration, .. } = &self.setting;
         let probes = if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] };
         let calibration = match calibration {
             Some(calibration) => {
@@ -451,18 +526,6 @@ impl<A: Architecture> Subgraphs<A> {
         }
         let note = memory::fit(hardware, &located, &mut options, memory::free())?;
         let executable = Executable::new(graph, located, target, hardware, options, lowering)?;
-        let subgraph = Arc::new(Subgraph {
-            inputs,
-            limits,
-            executable,
-            graph_ms,
-            unused,
-            note,
-            probes,
-            usage,
-            calibration,
-        });
-        ready.insert(kind, Arc::clone(&subgraph));
-        Ok(subgraph)
+        Ok(Subgraph { inputs, limits, executable, graph_ms, unused, note, probes, usage, calibration })
     }
 }

@@ -2,12 +2,17 @@
 
 use std::fmt;
 
-use crate::any_model::DynModel;
-use crate::generation::{AssistantModel, GenerationConfig, ModelDecoder};
+use crate::any_model::{AnyModel, DynModel};
+use crate::generation::{
+    AssistantModel, CandidateGenerator, GenerationConfig, ModelDecoder, MultiTokenAssistant,
+};
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
 
-/// A smaller model of the same vocabulary (`assistant_model`).
+/// A draft under way.
+pub(super) type Drafting<'a> = Box<dyn CandidateGenerator + 'a>;
+
+/// A smaller model of the same vocabulary, or a drafter of this model alone (`assistant_model`).
 pub(super) struct Assistant {
     model: DynModel,
     generation: GenerationConfig,
@@ -20,20 +25,22 @@ impl fmt::Debug for Assistant {
 }
 
 impl Assistant {
-    /// Of a model whose tokens are those of `target`.
+    /// Of a model whose tokens are those of `target`, which drafters have none of their own beside (`MultiTokenAssistant`).
     ///
     /// # Errors
     /// When they are not, or a file of its checkpoint cannot be read.
     pub(super) fn new(model: DynModel, target: &Tokenizer) -> Result<Self> {
         let checkpoint = model.checkpoint();
-        let tokenizer = Tokenizer::from_checkpoint(checkpoint)?;
-        if !tokenizer.same_vocabulary(target) {
-            let problem =
-                format!("{} has other tokens than {}", tokenizer.file().display(), target.file().display());
-            let help = "choose a smaller model of the same family";
-            return Err(Error::input("assistant_model", problem, help));
-        }
         let generation = GenerationConfig::from_checkpoint(checkpoint)?;
+        if !MultiTokenAssistant::is_one(&model) {
+            let tokenizer = Tokenizer::from_checkpoint(checkpoint)?;
+            if !tokenizer.same_vocabulary(target) {
+                let (own, other) = (tokenizer.file().display(), target.file().display());
+                let problem = format!("{own} has other tokens than {other}");
+                let help = "choose a smaller model of the same family";
+                return Err(Error::input("assistant_model", problem, help));
+            }
+        }
         Ok(Self { model, generation })
     }
 
@@ -51,24 +58,43 @@ impl Assistant {
     /// Drafts for a decoder-only model.
     ///
     /// # Errors
-    /// When it cannot be made ready.
-    pub(super) fn decoder_only(&self, config: &GenerationConfig) -> Result<AssistantModel<'_>> {
-        Ok(self.drafting(ModelDecoder::new(&self.model)?, config))
+    /// When it cannot be made ready, or the model does not give what it reads.
+    pub(super) fn decoder_only(
+        &self,
+        target: &dyn AnyModel,
+        config: &GenerationConfig,
+    ) -> Result<Drafting<'_>> {
+        self.reading(&Values::new(), target, config)
+    }
+
+    /// The same of one whose first tokens come with more, such as `pixel_values`, of which the assistant reads what it takes.
+    ///
+    /// # Errors
+    /// As [`Assistant::decoder_only`].
+    pub(super) fn reading(
+        &self,
+        first: &Values,
+        target: &dyn AnyModel,
+        config: &GenerationConfig,
+    ) -> Result<Drafting<'_>> {
+        if MultiTokenAssistant::is_one(&self.model) {
+            let config = self.config(config);
+            return Ok(Box::new(MultiTokenAssistant::new(&self.model, target, &config)?));
+        }
+        let mut first = first.clone();
+        first.retain(|name, _| self.model.inputs().iter().any(|input| input.name == *name));
+        Ok(self.drafting(ModelDecoder::new(&self.model)?.beginning_with(first), config))
     }
 
     /// Drafts for an encoder-decoder that is given these inputs: its own encoder reads them too.
     ///
     /// # Errors
     /// When it cannot be made ready or its encoder cannot run.
-    pub(super) fn encoder_decoder(
-        &self,
-        inputs: Values,
-        config: &GenerationConfig,
-    ) -> Result<AssistantModel<'_>> {
+    pub(super) fn encoder_decoder(&self, inputs: Values, config: &GenerationConfig) -> Result<Drafting<'_>> {
         Ok(self.drafting(ModelDecoder::encoder_decoder(&self.model, inputs)?, config))
     }
 
-    fn drafting<'a>(&'a self, decoder: ModelDecoder<'a>, config: &GenerationConfig) -> AssistantModel<'a> {
-        AssistantModel::new(decoder, &self.config(config)).positions(self.model.limit("sequence"))
+    fn drafting<'a>(&'a self, decoder: ModelDecoder<'a>, config: &GenerationConfig) -> Drafting<'a> {
+        Box::new(AssistantModel::new(decoder, &self.config(config)).positions(self.model.limit("sequence")))
     }
 }

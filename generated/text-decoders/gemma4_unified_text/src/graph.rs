@@ -133,6 +133,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         let window = nn::causal_mask(g, attention_mask, &past, Some(c.sliding_window))?;
         (nn::or_mask(g, &mask, attention_mask, image)?, nn::or_mask(g, &window, attention_mask, image)?)
     };
+    g.intermediate("inputs_embeds", &x);
     let mut shared = SharedKv::default();
     for index in 0..c.num_hidden_layers {
         let is_sliding = index + 1 < c.num_hidden_layers
@@ -149,7 +150,9 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         let scalar = g.weight(&w.name("layer_scalar"), &[1])?;
         x = g.mul(&x, &scalar)?;
     }
-    g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
+    let hidden = g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)?;
+    g.intermediate("last_hidden_state", &hidden);
+    Ok(hidden)
 }
 
 /// Token embeddings, scaled.

@@ -2,9 +2,11 @@
 //! checks in one run.
 
 mod assistant;
+mod multi_token;
 mod prompt_lookup;
 
 pub use assistant::AssistantModel;
+pub use multi_token::MultiTokenAssistant;
 pub(super) use prompt_lookup::PromptLookup;
 
 use super::{Decoder, GenerationConfig};

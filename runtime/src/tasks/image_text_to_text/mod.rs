@@ -10,12 +10,13 @@ mod prompts;
 mod replacement;
 
 pub(super) use self::placeholders::Placeholders;
+use super::assistant::Assistant;
 use super::batches::TextModel;
 use super::builder::opened;
 use super::text_generation::{answered, resolve};
 use super::{GeneratedChat, GeneratedText, GenerationOptions, Pipeline, Task};
 use crate::GraphKind;
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, DynModel};
 use crate::generation::{Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::image::{Image, ImageProcessor};
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
@@ -47,6 +48,7 @@ pub struct ImageTextToText<A> {
     template: Option<ChatTemplate>,
     /// The tokenizer of the text that a Q-Former reads with each image (`InstructBlipProcessor`).
     instruction: Option<Tokenizer>,
+    assistant: Option<Assistant>,
 }
 
 impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
@@ -67,7 +69,7 @@ impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
         let instruction = reads
             .then(|| Tokenizer::from_checkpoint(&checkpoint.component("qformer_tokenizer")))
             .transpose()?;
-        Ok(Self { text, processor, placeholders, config, template, instruction })
+        Ok(Self { text, processor, placeholders, config, template, instruction, assistant: None })
     }
 }
 
@@ -82,6 +84,26 @@ impl<A: AnyModel> ImageTextToText<A> {
     /// The checkpoint's chat templates; none where it has none.
     pub fn chat_template(&self) -> Option<&ChatTemplate> {
         self.template.as_ref()
+    }
+
+    /// Takes a smaller model that drafts (assisted or speculative decoding, `assistant_model`), as
+    /// [`TextGeneration::with_assistant`](super::TextGeneration::with_assistant) does. One that takes images reads them too, a text model
+    /// their tokens alone. Models that read images by an encoder beside the decoder take none.
+    ///
+    /// # Errors
+    /// When it has other tokens, or a file of its checkpoint cannot be read.
+    pub fn with_assistant(mut self, assistant: DynModel) -> Result<Self> {
+        self.set_assistant(assistant)?;
+        Ok(self)
+    }
+
+    pub(super) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        if self.text.model.graph_kinds().contains(&GraphKind::Encoder) {
+            let problem = format!("is not asked by {}", self.text.model.class());
+            return Err(Error::input("assistant_model", problem, "leave it out"));
+        }
+        self.assistant = Some(Assistant::new(assistant, &self.text.tokenizer)?);
+        Ok(())
     }
 
     /// Continues a text in which the image token stands for each image.
@@ -192,6 +214,9 @@ impl<A: AnyModel> ImageTextToText<A> {
         let task = GenerationConfig { max_new_tokens: Some(256), ..Default::default() };
         let config = resolve(&options.generation, &self.config, &task, &self.text.tokenizer);
         let rows = [row];
+        let drafting = self.assistant.as_ref();
+        let drafting = drafting.map(|assistant| assistant.reading(&processed, &self.text.model, &config));
+        let drafting = drafting.transpose()?;
         let encodes = self.text.model.graph_kinds().contains(&GraphKind::Encoder);
         let (begin, mut decoder) = if encodes && self.attends_to_images()? {
             // Layers attend to images; a text without them is read anew at each step.
@@ -211,11 +236,14 @@ impl<A: AnyModel> ImageTextToText<A> {
             (rows.to_vec(), ModelDecoder::new(&self.text.model)?.beginning_with(first))
         };
         let prompt = Prompt::new(&begin, config.pad_token())?;
-        let generated = Generation::new(&prompt, &config)
+        let mut generation = Generation::new(&prompt, &config)
             .tokenizer(&self.text.tokenizer)
             .positions(self.text.model.limit("sequence"))
-            .seed(options.seed)
-            .run(&mut decoder)?;
+            .seed(options.seed);
+        if let Some(drafting) = drafting {
+            generation = generation.candidates(drafting);
+        }
+        let generated = generation.run(&mut decoder)?;
 
         let decoded = |ids: &[i64]| {
             let clean = options.clean_up_tokenization_spaces;

@@ -7,13 +7,17 @@ use super::generation::{chats, options};
 use super::images::images;
 use super::parameters::Parameters;
 use super::shapes::{start_of, to_json};
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, DynModel};
 use crate::image::Image;
 use crate::tasks::ImageTextToText;
 use crate::text::chat::{ChatOptions, Message};
 use crate::{Error, Result};
 
 impl<A: AnyModel> JsonPipeline for ImageTextToText<A> {
+    fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
+        Self::set_assistant(self, assistant)
+    }
+
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let mut options = options(&parameters)?;

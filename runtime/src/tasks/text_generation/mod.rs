@@ -255,7 +255,7 @@ impl<A: AnyModel> TextGeneration<A> {
                 .seed(options.seed)
                 .first_row(index * size);
             if let Some(assistant) = &self.assistant {
-                generation = generation.candidates(assistant.decoder_only(&config)?);
+                generation = generation.candidates(assistant.decoder_only(&self.text.model, &config)?);
             }
             let generated = match &mut on_text {
                 None => generation.run(&mut decoder)?,

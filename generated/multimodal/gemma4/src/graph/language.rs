@@ -95,6 +95,7 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
         let mask = nn::causal_mask(g, attention_mask, &past, None)?;
         (mask, nn::causal_mask_or(g, attention_mask, &past, Some(c.sliding_window), image)?)
     };
+    g.intermediate("inputs_embeds", &x);
     let per_layer_inputs = per_layer_inputs(g, c, w, &x, inputs)?;
     let mut shared = SharedKv::default();
     for index in 0..c.num_hidden_layers {
@@ -116,7 +117,9 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
         let scalar = g.weight(&w.name("layer_scalar"), &[1])?;
         x = g.mul(&x, &scalar)?;
     }
-    g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
+    let hidden = g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)?;
+    g.intermediate("last_hidden_state", &hidden);
+    Ok(hidden)
 }
 
 /// Token embeddings, scaled.

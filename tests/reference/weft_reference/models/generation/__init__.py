@@ -1,10 +1,11 @@
-"""Generation: logits processors, searches over a table of scores, stop strings, streams of text."""
+"""Generation: logits processors, searches over a table of scores, stop strings, streams of text, drafters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from weft_reference.models.generation import processors, searches, stops
+from weft_reference.models.generation import drafted, processors, searches, stops
 from weft_reference.models.generation.record import Record
 
 
@@ -15,3 +16,7 @@ def goldens() -> Iterator[Record]:
     yield Record("generation/byte-fallback/tokenizer.json", stops.byte_fallback_json)
     yield Record("generation/word-piece/tokenizer.json", stops.word_piece_json)
     yield Record("generation/stops.json", stops.cases)
+    for which, folder in enumerate(("target", "assistant")):
+        for name in ("config.json", "generation_config.json", "model.safetensors"):
+            yield Record(f"generation/drafted/{folder}/{name}", partial(drafted.stored, which, name))
+    yield Record("generation/drafted/cases.json", drafted.cases)
