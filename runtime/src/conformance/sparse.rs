@@ -164,7 +164,7 @@ mod tests {
     use crate::weights::{Files, Names, Weights};
 
     fn weight(name: &str, shape: &[usize]) -> Weight {
-        Weight { name: name.to_owned(), shape: shape.to_vec(), transposed: false }
+        Weight::new(name, shape, false)
     }
 
     #[test]

@@ -129,6 +129,14 @@ pub struct Weight {
     pub shape: Vec<usize>,
     /// Whether it is a linear layer's as `[in, out]` (`Conv1D` of GPT-2), which quantized formats store as `[out, in]`.
     pub transposed: bool,
+    /// Whether it is a table of whole numbers, such as ids, and not of floating-point ones.
+    pub integers: bool,
+}
+
+impl Weight {
+    pub(crate) fn new(name: &str, shape: &[usize], integers: bool) -> Self {
+        Self { name: name.to_owned(), shape: shape.to_vec(), transposed: false, integers }
+    }
 }
 
 /// A model graph under construction.
@@ -340,6 +348,18 @@ impl Graph {
     /// # Errors
     /// When the graph already uses it with another shape, or the checkpoint can hold nothing like it.
     pub fn weight(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        self.parameter(name, shape, Dtype::F32)
+    }
+
+    /// The table of whole numbers of this name (an integer buffer of the reference), i64, with the shape that the configuration asks for.
+    ///
+    /// # Errors
+    /// As [`Graph::weight`].
+    pub fn integer_weight(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        self.parameter(name, shape, Dtype::I64)
+    }
+
+    fn parameter(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Tensor> {
         if let Some(stored) = &self.stored {
             stored.suffices(name, shape, self.weights.len(), self.nodes.len())?;
         }
@@ -350,11 +370,15 @@ impl Graph {
                 let problem = format!("{} and {}", show(known.shape()), show(&wanted));
                 return Err(self.error("Weight", format!("`{name}` is used with two shapes: {problem}")));
             }
+            if known.dtype.is_float() != dtype.is_float() {
+                let problem = format!("`{name}` is used as {} and as {dtype}", known.dtype);
+                return Err(self.error("Weight", problem));
+            }
             return Ok(known);
         }
-        self.weights.push(Weight { name: name.to_owned(), shape: shape.to_vec(), transposed: false });
+        self.weights.push(Weight::new(name, shape, dtype == Dtype::I64));
         let shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
-        let tensor = self.value(name.to_owned(), Dtype::F32, shape, Origin::Weight(self.weights.len() - 1));
+        let tensor = self.value(name.to_owned(), dtype, shape, Origin::Weight(self.weights.len() - 1));
         self.weight_ids.insert(name.to_owned(), tensor.id);
         Ok(tensor)
     }

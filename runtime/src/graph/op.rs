@@ -148,6 +148,9 @@ pub enum Op {
         /// The axis that the indices are of.
         axis: usize,
     },
+    /// The first operand with the elements of the third at the indices along the last axis that the second holds; where one
+    /// is held several times, any of those.
+    ScatterElements,
     /// One position of the second axis for each item: x `[batch, length, …]`, index `[batch, 1]`.
     GatherBatched,
     /// `scaling · cos(position · frequency)`, or of the sine: positions `[…]` to `[…, frequencies]`, in single precision
@@ -262,6 +265,7 @@ impl Op {
             Self::TopK(_) => "TopK",
             Self::ExpertLinear(_) => "ExpertLinear",
             Self::GatherElements { .. } => "GatherElements",
+            Self::ScatterElements => "ScatterElements",
             Self::GatherBatched => "GatherND",
             Self::Angles { of, .. } => of.onnx(),
             Self::Rotary(_) => "RotaryEmbedding",

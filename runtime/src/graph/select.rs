@@ -43,6 +43,27 @@ impl Graph {
         Ok(self.node(Op::GatherElements { axis }, &[x, ids], x.dtype(), ids.shape().to_vec()))
     }
 
+    /// x with the elements of `updates` at the indices along the last axis that `ids` holds (`torch.scatter`), of the same shape as
+    /// x; where one is held several times, any of those.
+    ///
+    /// # Errors
+    /// When the ids are not integers, or do not have the shape of the updates, which differs from that of x in the last axis alone.
+    pub fn scatter_elements(&mut self, x: &Tensor, ids: &Tensor, updates: &Tensor) -> Result<Tensor> {
+        let last = x.rank().saturating_sub(1);
+        let same = x.rank() > 0 && x.rank() == ids.rank() && x.shape()[..last] == ids.shape()[..last];
+        if !same
+            || ids.dtype() != Dtype::I64
+            || ids.shape() != updates.shape()
+            || x.dtype() != updates.dtype()
+        {
+            let places = format!("{} {}", ids.dtype(), show(ids.shape()));
+            let given = format!("{} {}", updates.dtype(), show(updates.shape()));
+            let problem = format!("{given} cannot be put at {places} of {} {}", x.dtype(), show(x.shape()));
+            return Err(self.error("ScatterElements", problem));
+        }
+        Ok(self.node(Op::ScatterElements, &[x, ids, updates], x.dtype(), x.shape().to_vec()))
+    }
+
     /// One position of the second axis for each item: x `[batch, length, …]` at `index` `[batch]` i64, `[batch, …]`.
     ///
     /// # Errors

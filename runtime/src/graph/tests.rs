@@ -128,6 +128,8 @@ fn shapes() {
         let ids = g.cast(&x[0], Dtype::I64);
         g.top_k(&ids, 1)
     };
+    let scattered = |g: &mut Graph, x: &[Tensor]| g.scatter_elements(&x[0], &x[0], &x[0]);
+    assert_snapshot!(refusal(&three, scattered), @"ScatterElements in bert.encoder.layer.3: f32 [batch, 3] cannot be put at f32 [batch, 3] of f32 [batch, 3]");
     assert_snapshot!(refusal(&three, ids), @"TopK in bert.encoder.layer.3: needs floating point, not i64 [batch, 3]");
     assert_snapshot!(refusal(&three, |g, x| g.reduce(Reduction::Mean, &x[0], &[2], true)), @"ReduceMean in bert.encoder.layer.3: [batch, 3] has no axis 2");
 }
@@ -139,6 +141,8 @@ fn names() {
     assert_snapshot!(refusal(&[dims![2]], twice), @"Output in bert.encoder.layer.3: `logits` is named twice");
     let shapes = |g: &mut Graph, _: &[Tensor]| g.weight("w", &[2, 3]).and_then(|_| g.weight("w", &[3, 2]));
     assert_snapshot!(refusal(&[], shapes), @"Weight in bert.encoder.layer.3: `w` is used with two shapes: [2, 3] and [3, 2]");
+    let types = |g: &mut Graph, _: &[Tensor]| g.weight("w", &[2]).and_then(|_| g.integer_weight("w", &[2]));
+    assert_snapshot!(refusal(&[], types), @"Weight in bert.encoder.layer.3: `w` is used as f32 and as i64");
 }
 
 fn any_dim() -> impl Strategy<Value = Dim> {

@@ -100,3 +100,21 @@ fn each_form_is_taken() {
     let products = fixed.and(MULTIPLIES_CUBIC);
     assert_eq!([count(&products, "Resize"), count(&products, "MatMul")], [0, 4]);
 }
+
+#[test]
+fn tables_of_ids_are_narrowed_for_engines_that_count_in_32_bits() {
+    let mut g = Graph::new();
+    let ids = g.integer_weight("ids", &[3]).unwrap();
+    let one = g.integer(1);
+    let next = g.add(&ids, &one).unwrap();
+    g.output("next", &next).unwrap();
+    let bytes = [5_i64, -1, 1 << 40].iter().flat_map(|id| id.to_le_bytes()).collect();
+    let bytes = Bytes::memory(bytes);
+    let table = WeightData { dtype: Dtype::I64, shape: vec![3], stored_as: "ids".to_owned(), bytes };
+    for (hardware, name, length) in [(Hardware::Cpu, "ids", 24), (Hardware::Webgpu, "ids/Cast", 12)] {
+        let lowered = lower(&g, std::slice::from_ref(&table), &Target::of(hardware, Precision::F32)).unwrap();
+        let weights = &lowered.model.graph.as_ref().unwrap().initializer;
+        let found = weights.iter().find(|weight| weight.name == name).unwrap();
+        assert_eq!(found.raw_data.as_ref().map(Vec::len), Some(length), "{hardware:?}");
+    }
+}

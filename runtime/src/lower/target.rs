@@ -208,6 +208,7 @@ const METAL: &[Pass] = &[
     GATHER_BY_PRODUCT,
     Pass::each("rows of each item by a product", select::rows_by_product),
     ELEMENTS_BY_PRODUCT,
+    SCATTER_BY_COMPARISON,
     SIGN,
     LOG_SOFTMAX,
     BFLOAT16,
@@ -261,6 +262,7 @@ const WEBNN: &[Pass] = &[
     LSTM_BY_STEPS,
     TOP_K,
     GATHER_BY_PRODUCT,
+    SCATTER_BY_COMPARISON,
     GRID_SAMPLE,
     LOG_SOFTMAX,
     INTEGER_DIVISION,
@@ -287,6 +289,8 @@ pub(super) const LAST: &[Pass] = &[
 const TOP_K: Pass = Pass::each("top-k by ArgMax", select::top_k_by_argmax);
 const GATHER_BY_PRODUCT: Pass = Pass::each("one of each item by a product", select::gather_by_product);
 const ELEMENTS_BY_PRODUCT: Pass = Pass::each("elements by a product", select::elements_by_product);
+const SCATTER_BY_COMPARISON: Pass =
+    Pass::each("scattered elements by comparison", select::scatter_by_comparison);
 const BFLOAT16: Pass = Pass::each("bfloat16 by arithmetic", bfloat16::by_arithmetic);
 const TRANSPOSE_RUNS: Pass = Pass::each("few axes to Transpose", axes::transpose_runs);
 const FLAT_WAVES: Pass = Pass::each("few axes to Sin and Cos", axes::flat_waves);

@@ -27,9 +27,12 @@ pub(crate) fn evaluate(
         let (_, values) = weights.iter().find(|(name, _)| *name == weight.name).unwrap();
         let count: usize = weight.shape.iter().product();
         assert_eq!(values.len(), count, "{} is {:?}", weight.name, weight.shape);
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let (dtype, bytes) = match weight.integers {
+            true => (Dtype::I64, values.iter().flat_map(|value| (*value as i64).to_le_bytes()).collect()),
+            false => (Dtype::F32, values.iter().flat_map(|value| value.to_le_bytes()).collect()),
+        };
         WeightData {
-            dtype: Dtype::F32,
+            dtype,
             shape: weight.shape.clone(),
             stored_as: weight.name.clone(),
             bytes: Bytes::memory(bytes),

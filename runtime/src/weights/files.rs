@@ -206,6 +206,20 @@ impl Files {
         self.locate_part(name, 0, 1)
     }
 
+    /// A table of whole numbers, in 64 bits.
+    pub(super) fn integers(&self, name: &str) -> std::result::Result<WeightData, String> {
+        let entry = &self.entries[name];
+        let bytes = match entry.stored {
+            Stored::I64 => self.place_of(name),
+            Stored::I32 => entry.read().map(|narrow| Bytes::memory(widened(&narrow))),
+            other => {
+                return Err(format!("tensor `{name}` is {other:?}, but holds ids: I64 and I32 can be used"));
+            }
+        };
+        let bytes = bytes.map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?;
+        Ok(WeightData { dtype: Dtype::I64, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
+    }
+
     /// One of `count` pieces of a tensor of the same length.
     pub(super) fn locate_part(
         &self,
@@ -255,6 +269,16 @@ impl Files {
         self.decoded = Decoded::default();
         Ok(self)
     }
+}
+
+/// 32-bit integers in 64 bits.
+fn widened(narrow: &[u8]) -> Vec<u8> {
+    narrow
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .flat_map(|bytes| i64::from(i32::from_le_bytes(*bytes)).to_le_bytes())
+        .collect()
 }
 
 /// Whether a folder has no weights at all, of whatever name.
@@ -367,6 +391,37 @@ mod tests {
                     assert_eq!(bytes, [1.5_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat().into());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn tables_of_ids_are_read_in_64_bits() {
+        let folder = tempfile::tempdir().unwrap();
+        let ids = [("I64", [7_i64, -1].iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>())];
+        let narrow = ("I32", [7_i32, -1].iter().flat_map(|id| id.to_le_bytes()).collect());
+        for (dtype, bytes) in ids.into_iter().chain([narrow, ("F32", vec![0; 8])]) {
+            let end = bytes.len();
+            let header = format!(r#"{{"w":{{"dtype":"{dtype}","shape":[2],"data_offsets":[0,{end}]}}}}"#);
+            let header = format!("{header:128}");
+            let file = [&128_u64.to_le_bytes(), header.as_bytes(), &bytes].concat();
+            std::fs::write(folder.path().join(SINGLE), file).unwrap();
+            let files = Files::open(&Checkpoint::open(folder.path().to_str().unwrap()).unwrap()).unwrap();
+            let weights = super::super::Weights::Files(files);
+            let wanted = |integers| [crate::graph::Weight::new("w", &[2], integers)];
+            let found = weights.locate(&wanted(true), &Names::default());
+            if dtype == "F32" {
+                let text = found.unwrap_err().to_string();
+                assert!(text.contains("tensor `w` is F32, but holds ids: I64 and I32 can be used"), "{text}");
+                continue;
+            }
+            let found = &found.unwrap()[0];
+            let want: Vec<u8> = [7_i64, -1].iter().flat_map(|id| id.to_le_bytes()).collect();
+            assert_eq!((found.dtype, &*found.bytes.read().unwrap()), (Dtype::I64, &want[..]));
+            let text = weights.locate(&wanted(false), &Names::default()).unwrap_err().to_string();
+            assert!(
+                text.contains(&format!("tensor `w` is {dtype}; F32, F16 and BF16 can be used")),
+                "{text}"
+            );
         }
     }
 

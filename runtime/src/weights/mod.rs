@@ -349,6 +349,10 @@ impl Weights {
             return Err(Problem::Misfit(problem));
         }
         match self {
+            Self::Files(files) if weight.integers => files.integers(&stored_as).map_err(Problem::Misfit),
+            Self::Gguf(_) | Self::Rule(_) if weight.integers => Err(Problem::Misfit(format!(
+                "tensor `{stored_as}` holds floating-point numbers, but is one of ids"
+            ))),
             Self::Files(files) => files.locate(&stored_as).map_err(Problem::Dtype),
             Self::Gguf(tensors) => tensors.locate(&stored_as).map_err(Problem::Dtype),
             Self::Rule(parameters) => {

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn weight(name: &str, shape: &[usize]) -> Weight {
-        Weight { name: name.to_owned(), shape: shape.to_vec(), transposed: false }
+        Weight::new(name, shape, false)
     }
 
     #[test]

@@ -106,6 +106,23 @@ pub(in crate::lower) fn elements_by_product(g: &mut Graph, it: &Operation<'_>) -
     moved(g, &found, &back).map(Some)
 }
 
+/// Elements that are put at indices by the greatest of what goes to each place: all places are compared with all indices.
+pub(in crate::lower) fn scatter_by_comparison(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::ScatterElements, [x, ids, updates]) = (it.op, it.operands) else { return Ok(None) };
+    let Some((length, others)) = x.shape().split_last() else { return Ok(None) };
+    let (rows, count) = (&product(others), &ids.shape()[others.len()]);
+    let [ids, updates] = [ids, updates].map(|of| g.reshape(of, dims![rows, count, 1]));
+    let (ids, updates) = (ids?, updates?);
+    let positions = g.arange(length);
+    let here = g.binary(Binary::Equal, &ids, &positions)?;
+    let least = g.number(x.dtype(), f32::MIN);
+    let there = g.select(&here, &updates, &least)?;
+    let there = g.reduce(Reduction::Max, &there, &[1], false)?;
+    let there = g.reshape(&there, x.shape().to_vec())?;
+    let given = g.binary(Binary::Greater, &there, &least)?;
+    g.select(&given, &there, x).map(Some)
+}
+
 /// The largest elements one after the other, each of which is then as low as numbers go. They must be above that themselves.
 pub(in crate::lower) fn top_k_by_argmax(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::TopK(op), [x]) = (it.op, it.operands) else { return Ok(None) };

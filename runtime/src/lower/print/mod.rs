@@ -207,6 +207,9 @@ impl<'a> Printer<'a> {
     /// A parameter as it is stored, converted where it is computed with in another type.
     fn weight(&mut self, index: usize, dtype: Dtype) -> Result<String> {
         let (weight, located) = (&self.graph.weights[index], &self.weights[index]);
+        if located.dtype == Dtype::I64 && dtype == Dtype::I32 {
+            return self.narrowed(index);
+        }
         let stored = self.stored(index, &located.shape)?;
         if !located.dtype.is_float() || located.dtype == dtype {
             return Ok(stored);
@@ -214,6 +217,28 @@ impl<'a> Printer<'a> {
         let name = format!("{}/Cast", weight.name);
         self.write("", "Cast", &[&stored], vec![cast(dtype)], name.clone(), name.clone());
         Ok(name)
+    }
+
+    /// A table of 64-bit integers in 32 bits, which is in memory then.
+    fn narrowed(&mut self, index: usize) -> Result<String> {
+        let (weight, located) = (&self.graph.weights[index], &self.weights[index]);
+        let wide = located.bytes.read()?;
+        let values: Vec<i64> =
+            wide.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect();
+        let (name, narrow) = (format!("{}/Cast", weight.name), integers(Dtype::I32, &values));
+        let tensor = self.in_memory(&name, Dtype::I32, &located.shape, &Arc::new(narrow));
+        self.out.initializer.push(tensor);
+        Ok(name)
+    }
+
+    /// A parameter whose bytes are in memory: within the model where they are few.
+    fn in_memory(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: &Arc<Vec<u8>>) -> onnx::Tensor {
+        if bytes.len() <= INLINE {
+            return onnx::Tensor::inline(name, dtype, shape, bytes.to_vec());
+        }
+        let location = format!("{IN_MEMORY}{}", self.memory.len());
+        self.memory.insert(location.clone(), Arc::clone(bytes));
+        onnx::Tensor::external(name, dtype, shape, &location, 0, bytes.len() as u64)
     }
 
     /// A parameter as it is stored, in the shape that is asked for; written once.
@@ -229,13 +254,8 @@ impl<'a> Printer<'a> {
             return Ok(name);
         }
         let tensor = match &located.bytes {
-            Bytes::Memory(bytes) if bytes.len() > INLINE => {
-                let location = format!("{IN_MEMORY}{}", self.memory.len());
-                let length = bytes.len() as u64;
-                self.memory.insert(location.clone(), Arc::clone(bytes));
-                onnx::Tensor::external(&name, located.dtype, shape, &location, 0, length)
-            }
-            Bytes::Memory(_) | Bytes::Quantized(_) => {
+            Bytes::Memory(bytes) => self.in_memory(&name, located.dtype, shape, bytes),
+            Bytes::Quantized(_) => {
                 let bytes = located.bytes.read()?.into_owned();
                 onnx::Tensor::inline(&name, located.dtype, shape, bytes)
             }

@@ -109,6 +109,7 @@ impl Printer<'_> {
             | Op::Softmax { axis }
             | Op::LogSoftmax { axis }
             | Op::GatherElements { axis } => vec![Attribute::int("axis", *axis as i64)],
+            Op::ScatterElements => vec![Attribute::int("axis", -1)],
             Op::GatherBatched => vec![Attribute::int("batch_dims", 1)],
             Op::ArgMax { axis } => vec![Attribute::int("axis", *axis as i64), Attribute::int("keepdims", 0)],
             Op::ExpertLinear(op) => {

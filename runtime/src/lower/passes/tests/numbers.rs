@@ -2,7 +2,7 @@
 
 use crate::dims;
 use crate::graph::dims::BATCH;
-use crate::graph::{Binary, Constant, Dtype, Graph, Input, PadMode, Tensor, Unary};
+use crate::graph::{Binary, Constant, Dim, Dtype, Graph, Input, PadMode, Tensor, Unary};
 use crate::lower::passes::{Rule, arithmetic, norm, select};
 use crate::lower::{Target, lower};
 use crate::nn::testing::expect;
@@ -117,6 +117,32 @@ fn elements_of_any_axis_are_gathered() {
             expect(&[], elements(dtype, 2, rule), &[1, 3, 2], &columns);
         }
     }
+}
+
+#[test]
+fn elements_are_scattered_along_the_last_axis() {
+    let scattered = |dtype: Dtype, rule: Option<Rule>| {
+        move |g: &mut Graph| {
+            let number = |g: &mut Graph, shape: Vec<Dim>, values: &[f32]| {
+                let x = g.filled(Dtype::F32, shape, Constant::F32(values.to_vec()));
+                g.cast(&x, dtype)
+            };
+            let x = number(g, dims![1, 2, 4], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+            let updates = number(g, dims![1, 2, 2], &[-9.0, 10.0, -11.0, 12.0]);
+            let ids = g.filled(Dtype::I64, dims![1, 2, 2], Constant::I64(vec![3, 0, 1, 2]));
+            let found = g.scatter_elements(&x, &ids, &updates)?;
+            let found = match rule {
+                Some(rule) => rewritten(g, &found, rule)?,
+                None => found,
+            };
+            Ok(g.cast(&found, Dtype::F32))
+        }
+    };
+    let want = [10.0, 2.0, 3.0, -9.0, 5.0, -11.0, 12.0, 8.0];
+    for rule in [None, Some(select::scatter_by_comparison as Rule)] {
+        expect(&[], scattered(Dtype::F32, rule), &[1, 2, 4], &want);
+    }
+    expect(&[], scattered(Dtype::I64, None), &[1, 2, 4], &want);
 }
 
 #[test]
