@@ -87,14 +87,17 @@ macro_rules! outputs {
     };
 }
 
-/// A struct of inputs, each moved out of the field of its name; fields that are `None` are left out.
+/// A struct of inputs, each moved out of the field of its name, `field = "name.of.it"` where that has dots; fields that are `None` are
+/// left out.
 #[macro_export]
 macro_rules! inputs {
-    ($inputs:ident { $($name:ident),* $(,)? }) => {
+    (@name $name:ident) => { stringify!($name) };
+    (@name $name:ident $tensor:literal) => { $tensor };
+    ($inputs:ident { $($name:ident $(= $tensor:literal)?),* $(,)? }) => {
         impl From<$inputs> for $crate::Values {
             fn from(inputs: $inputs) -> Self {
                 let mut values = Self::new();
-                $(values.extend($crate::IntoInput::into_input(inputs.$name).map(|value| (stringify!($name).to_owned(), value)));)*
+                $(values.extend($crate::IntoInput::into_input(inputs.$name).map(|value| ($crate::inputs!(@name $name $($tensor)?).to_owned(), value)));)*
                 values
             }
         }
@@ -193,6 +196,12 @@ mod tests {
     }
     crate::inputs!(Inputs { input_ids, attention_mask });
 
+    struct InMaps {
+        states_full_key: Array1<i64>,
+        position_ids: Option<Array1<i64>>,
+    }
+    crate::inputs!(InMaps { states_full_key = "states.full.key", position_ids });
+
     fn outputs() -> Values {
         let state = array![[1.0_f32, 2.0]].into_dyn();
         Values::from([
@@ -210,6 +219,14 @@ mod tests {
         assert_eq!(both.text.last_hidden_state, array![[1.0, 2.0]]);
         assert_eq!(both.pooler_output, None);
         assert_eq!(both.feature_maps, [array![5], array![6, 7]]);
+    }
+
+    #[test]
+    fn inputs_have_the_names_of_their_fields_or_those_that_are_given() {
+        let given = InMaps { states_full_key: array![3], position_ids: Some(array![1]) };
+        assert_eq!(Values::from(given).keys().collect::<Vec<_>>(), ["position_ids", "states.full.key"]);
+        let given = InMaps { states_full_key: array![3], position_ids: None };
+        assert_eq!(Values::from(given).keys().collect::<Vec<_>>(), ["states.full.key"]);
     }
 
     #[test]

@@ -36,8 +36,10 @@ pub struct Struct {
 /// A tensor, or the struct of a sub-model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Field {
-    /// The reference's name.
+    /// The reference's name; of one that is a tensor in a map of those, `shared_kv_states.full_attention.key`, with `_` for dots.
     pub name: String,
+    /// The name of that tensor.
+    pub tensor: Option<String>,
     /// What it is, with its axes where it is a tensor.
     pub doc: String,
     /// Its type where it is there: `Array2<i64>`.
@@ -92,7 +94,8 @@ fn taken(inputs: &[Input], head: &Head) -> Vec<Field> {
         let shape: Vec<String> =
             spec.shape.iter().take(1).chain(axes).chain(spec.shape.iter().skip(1)).cloned().collect();
         Field {
-            name: spec.name.clone(),
+            name: spec.name.replace('.', "_"),
+            tensor: spec.name.contains('.').then(|| spec.name.clone()),
             doc: format!("{} `[{}]`", spec.doc, shape.join(", ")),
             type_name: array(&shape, spec.dtype),
             optional: spec.fill.is_some() || spec.optional,
@@ -124,6 +127,7 @@ fn given(head: &Head, before: &[Class]) -> Vec<Struct> {
             let about = format!("What `{of}` of `{}` gives.", head.class);
             structs[0].fields.push(Field {
                 name: field.to_owned(),
+                tensor: None,
                 doc: format!("What `{of}` gives."),
                 type_name: type_name.clone(),
                 optional: false,
@@ -140,6 +144,7 @@ fn given(head: &Head, before: &[Class]) -> Vec<Struct> {
 fn tensor(name: &str, output: &OutputSpec) -> Field {
     Field {
         name: name.to_owned(),
+        tensor: None,
         doc: format!("{} `[{}]`", output.doc, output.shape.join(", ")),
         type_name: match array(&output.shape, output.dtype) {
             array if output.tuple => format!("Vec<{array}>"),

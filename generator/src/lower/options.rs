@@ -11,7 +11,8 @@ use crate::template::{OptionSpec, OptionType, Template};
 
 /// The options of a template as it sees them: what is given, and defaults for the rest.
 ///
-/// `other` names keys that are not options but may stand beside them; `home` is where options can be added.
+/// `other` names keys that are not options but may stand beside them; `home` is where options can be added. What the template does
+/// not have may be null: a module with another template than the model that it names takes the keys of that away.
 pub fn options(
     template: &Template,
     given: &Node,
@@ -23,7 +24,7 @@ pub fn options(
 ) -> Map<String, Value> {
     let specs = &template.front.options;
     for entry in given.entries().iter().filter(|entry| !other.contains(&entry.key.as_str())) {
-        if !specs.contains_key(&entry.key) {
+        if !specs.contains_key(&entry.key) && !matches!(entry.value.data, Data::Null) {
             problems.push(unknown(entry, template, other, key));
         }
     }

@@ -103,6 +103,32 @@ pub fn bidirectional_mask(
     g.binary(Binary::And, &seen, &near)
 }
 
+/// Sliding-window mask over the keys of another model, counted from their end: `attention_mask` `[batch, keys]` to bool
+/// `[batch, 1, sequence, keys]`, in which query q sees key k where `|q + k − (keys − 1)|` is at most the window
+/// (`create_bidirectional_sliding_window_mask` flipped along the keys, `Gemma4AssistantForCausalLM.create_attention_masks`).
+///
+/// # Errors
+/// When the mask has not two axes.
+pub fn trailing_window_mask(
+    g: &mut Graph,
+    attention_mask: &Tensor,
+    sequence: &Dim,
+    window: usize,
+) -> Result<Tensor> {
+    let seen = padding_mask(g, attention_mask)?;
+    let keys = seen.shape()[3].clone();
+    let (queries, all) = (g.arange(sequence), g.arange(&keys));
+    let last = g.slice_dims(&all, 0, keys.clone() - 1.into(), keys)?;
+    let queries = g.reshape(&queries, crate::dims![sequence, 1])?;
+    let before_last = g.sub(&last, &all)?;
+    let distance = g.sub(&queries, &before_last)?;
+    let (most, least) = (g.integer(window as i64), g.integer(-(window as i64)));
+    let not_after = g.binary(Binary::LessOrEqual, &distance, &most)?;
+    let not_before = g.binary(Binary::GreaterOrEqual, &distance, &least)?;
+    let near = g.binary(Binary::And, &not_before, &not_after)?;
+    g.binary(Binary::And, &seen, &near)
+}
+
 /// The mask of a decoder's self-attention: [`causal_mask`], or where not `is_causal` [`bidirectional_mask`]
 /// (`create_causal_mask` and `create_sliding_window_causal_mask` of a configuration with `is_causal`).
 ///

@@ -44,6 +44,7 @@ mod mamba;
 mod mamba2;
 mod mask_queries;
 mod mask_units;
+mod masked_embedder;
 mod masked_lm;
 mod memory_attention;
 mod memory_encoder;
@@ -98,7 +99,7 @@ pub use anti_aliased::anti_aliased_snake;
 pub use any_windows::{AnyWindows, patch_merge_any};
 pub use attention::{
     bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, encoder_mask,
-    or_mask, padding_mask, same_segment_mask,
+    or_mask, padding_mask, same_segment_mask, trailing_window_mask,
 };
 pub use backbone::BackboneStages;
 pub use block_sparse::BlockSparse;
@@ -151,6 +152,7 @@ pub use mamba::{BcDtNorm, Mamba};
 pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
 pub use mask_queries::{mask_boxes, mask_logits};
 pub use mask_units::{MaskUnitAttention, max_pool_tokens, reorder_tokens, unroll_order};
+pub use masked_embedder::MaskedEmbedder;
 pub use masked_lm::masked_lm_decoder;
 pub use memory_attention::{MemoryAttention, ObjectMemory};
 pub use memory_encoder::{MemoryEncoder, downsample_antialiased};

@@ -83,6 +83,17 @@ fn modules_that_do_not_fit() {
 }
 
 #[test]
+fn null_takes_away_what_the_template_does_not_have() {
+    let with = |more: &str| SPEC.replace("pooler: cls_dense}", &format!("pooler: cls_dense, {more}}}"));
+    workshop(&with("layer_stack: null")).run().unwrap();
+    let wrong = workshop(&with("layer_stack: sequential")).errors();
+    assert!(
+        wrong.contains("`graph.modules.text.layer_stack`: unknown key for templates/graph/encoder.rs.tera"),
+        "{wrong}"
+    );
+}
+
+#[test]
 fn fields_that_do_not_fit() {
     insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: hiden_size / 2"), @"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `hiden_size` is not a field of config; did you mean `hidden_size`?");
     insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: hidden_size minus 2"), @"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `minus` stands behind what is already an expression, `hidden_size`");

@@ -18,3 +18,19 @@ fn pairs_are_seen_whatever_the_window_is_and_padding_never() {
     let want = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0];
     expect(&[], build, &[1, 1, 4, 4], &want);
 }
+
+#[test]
+fn windows_over_another_models_keys_are_counted_from_their_end() {
+    let mask = |sequence: usize, window: usize| {
+        move |g: &mut Graph| {
+            let attention_mask = g.integers(&[1, 5], vec![1, 1, 1, 0, 1])?;
+            let mask = trailing_window_mask(g, &attention_mask, &Dim::Fixed(sequence), window)?;
+            Ok(g.cast(&mask, Dtype::F32))
+        }
+    };
+    // A window of one: the first query sees the last two keys, each other query one key earlier, up to one behind where it stands.
+    let want = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0];
+    expect(&[], mask(3, 1), &[1, 1, 3, 5], &want);
+    // A longer window leaves padding out alone.
+    expect(&[], mask(1, 7), &[1, 1, 1, 5], &[1.0, 1.0, 1.0, 0.0, 1.0]);
+}
