@@ -49,8 +49,12 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::gemma2::Model>(),
     #[cfg(feature = "gemma3_text")]
     DynArchitecture::of::<crate::gemma3_text::Model>(),
+    #[cfg(feature = "gemma4_assistant")]
+    DynArchitecture::of::<crate::gemma4_assistant::Model>(),
     #[cfg(feature = "gemma4_text")]
     DynArchitecture::of::<crate::gemma4_text::Model>(),
+    #[cfg(feature = "gemma4_unified_assistant")]
+    DynArchitecture::of::<crate::gemma4_unified_assistant::Model>(),
     #[cfg(feature = "gemma4_unified_text")]
     DynArchitecture::of::<crate::gemma4_unified_text::Model>(),
     #[cfg(feature = "glm")]

@@ -49,8 +49,12 @@ pub use weft_gemma as gemma;
 pub use weft_gemma2 as gemma2;
 #[cfg(feature = "gemma3_text")]
 pub use weft_gemma3_text as gemma3_text;
+#[cfg(feature = "gemma4_assistant")]
+pub use weft_gemma4_assistant as gemma4_assistant;
 #[cfg(feature = "gemma4_text")]
 pub use weft_gemma4_text as gemma4_text;
+#[cfg(feature = "gemma4_unified_assistant")]
+pub use weft_gemma4_unified_assistant as gemma4_unified_assistant;
 #[cfg(feature = "gemma4_unified_text")]
 pub use weft_gemma4_unified_text as gemma4_unified_text;
 #[cfg(feature = "glm")]

@@ -34,7 +34,7 @@ class Case:
     """`path` is the folder under the goldens; `store` writes weight files (none: weights by the rule); `build` is what the
     class is made with besides its config; parameters that end in `computed` are made where a checkpoint leaves them out;
     `told` are inputs of the reference alone, which Weft finds by itself, `own` those of Weft alone, such as what the reference
-    draws at random, which it is run `within` to take from there; `written` are fields as a published `config.json`
+    draws at random, which it is built and run `within` to take from there; `written` are fields as a published `config.json`
     has them where `save_pretrained` writes otherwise, `None` where it has none; outputs that begin with one of
     `without` are not compared, nor are those of `infinite` where they have −∞; `rename` gives the weights of a folder the names of published files that the reference
     reads with another package alone."""
@@ -62,8 +62,8 @@ class Case:
     def make(self) -> Files:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
-            model, parameters = self.model(folder)
             with self.within():
+                model, parameters = self.model(folder)
                 outputs = run(model, {**self.inputs, **self.told}, self.forward, self.without, self.infinite)
             rewrite(folder / "config.json", self.written)
             if self.rename:
@@ -112,13 +112,12 @@ class Case:
 
             return hook
 
-        with tempfile.TemporaryDirectory() as temporary:
+        with tempfile.TemporaryDirectory() as temporary, self.within():
             model, _ = self.model(Path(temporary))
             for name, module in model.named_modules():
                 if name:
                     module.register_forward_hook(keep(name))
-            with self.within():
-                run(model, {**self.inputs, **self.told}, self.forward, self.without, self.infinite)
+            run(model, {**self.inputs, **self.told}, self.forward, self.without, self.infinite)
         return found
 
 

@@ -26,6 +26,7 @@ from weft_reference.environment import mismatches, settle
 settle()
 
 import transformers  # noqa: E402
+from huggingface_hub.errors import StrictDataclassClassValidationError  # noqa: E402
 from transformers import GenerationConfig, PreTrainedConfig  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
@@ -300,8 +301,7 @@ def defaults(cls: type[PreTrainedConfig]) -> dict[str, dict[str, object]]:
     base = {} if cls is PreTrainedConfig else defaults(PreTrainedConfig)["declared"]
     read = {name for name, places in fields(cls).items() if places}
     names = read & (set(own) | set(cls.attribute_map))
-    example = cls()
-    example.allow_global_per_layer_attribute_access = True
+    example = settled(cls)
     found: dict[str, dict[str, object]] = {"declared": {}, "settled": {}}
     for name, specs in cls.sub_configs_defaults.items():
         if specs.init_kwargs:
@@ -314,6 +314,16 @@ def defaults(cls: type[PreTrainedConfig]) -> dict[str, dict[str, object]]:
         if after is not None and after != value:
             found["settled"][name] = after
     return found
+
+
+def settled(cls: type[PreTrainedConfig]) -> PreTrainedConfig | None:
+    """A configuration of defaults; none where the class refuses its own, as `Gemma4AssistantConfig` does."""
+    try:
+        example = cls()
+    except StrictDataclassClassValidationError:
+        return None
+    example.allow_global_per_layer_attribute_access = True
+    return example
 
 
 def configurations(cls: type[PreTrainedConfig], path: str = "") -> Iterator[tuple[str, type[PreTrainedConfig]]]:

@@ -27,7 +27,7 @@ DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 
 def departures(case: Case, dtype: torch.dtype) -> dict[str, dict[str, float]]:
     """By output, in float32's run and in `dtype`'s of one model: the weights are rounded, and so is every step."""
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary, case.within():
         model, _ = case.model(Path(temporary))
         given = {**case.inputs, **case.told}
         exact = run(model, given, case.forward, case.without)

@@ -8,6 +8,7 @@ from random import Random
 
 from weft_reference.cases import Case
 from weft_reference.drawn import (
+    assistants,
     backbones,
     codecs,
     composed,
@@ -49,6 +50,7 @@ DRAWN: dict[str, Draw] = {
     "bert": bert.random_case,
     **{decoder.model: partial(decoders.random_case, decoder) for decoder in DECODERS},
     **{model: partial(encoders.random_case, model) for model in ENCODERS},
+    **assistants.DRAWN,
     **audio_language.DRAWN,
     **backbones.DRAWN,
     **codecs.DRAWN,
