@@ -101,7 +101,7 @@ pub(super) fn missing() -> ort::Error {
 pub(super) const IN_BF16: &str = "in_bf16";
 
 /// Up to so many rows, reading the weights takes longer than multiplying with them.
-pub(super) const FEW: usize = 4;
+pub(super) const FEW: usize = 8;
 
 /// `x · wᵀ + b`: `x` `[.., width]`, `w` `[out, width]`, `b` `[out]` or left out; `[.., out]`.
 #[derive(Default)]

@@ -53,7 +53,7 @@ pub(super) struct Product<'a, W> {
     /// Rows of the weight in a block.
     rows: usize,
     blocks: Vec<Slices<'a>>,
-    dot: fn(&[f32], &[W]) -> f32,
+    dots: Dots<W>,
 }
 
 impl<'a, W: Stored> Product<'a, W> {
@@ -71,7 +71,7 @@ impl<'a, W: Stored> Product<'a, W> {
         let blocks = weight.len().div_ceil(block).max(1);
         let rows = out.div_ceil(blocks).max(1);
         let blocks = slices(result, out, rows);
-        Self { x, weight, bias, width, rows, blocks, dot: dot() }
+        Self { x, weight, bias, width, rows, blocks, dots: dots() }
     }
 
     /// How many blocks there are to compute.
@@ -85,62 +85,112 @@ impl<'a, W: Stored> Product<'a, W> {
         let weights = self.weight[first * self.width..].chunks_exact(self.width).take(self.rows);
         for (place, weights) in weights.enumerate() {
             let bias = self.bias.map_or(0.0, |bias| bias[first + place]);
-            for (slice, x) in slices.iter_mut().zip(self.x.chunks_exact(self.width)) {
-                slice[place] = (self.dot)(x, weights) + bias;
+            for (slices, x) in slices.chunks_mut(TOGETHER).zip(self.x.chunks(TOGETHER * self.width)) {
+                let mut sums = [0.0; TOGETHER];
+                (self.dots)(x, weights, &mut sums);
+                slices.iter_mut().zip(sums).for_each(|(slice, sum)| slice[place] = sum + bias);
             }
         }
     }
 }
 
-/// The fastest sum of products that this processor has.
-fn dot<W: Stored>() -> fn(&[f32], &[W]) -> f32 {
+/// Rows of x that a row of weights meets at once, in registers.
+const TOGETHER: usize = 4;
+
+/// The sums of products of a row of weights with up to [`TOGETHER`] rows of x, each by the same steps as alone.
+type Dots<W> = fn(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]);
+
+/// The fastest that this processor has.
+fn dots<W: Stored>() -> Dots<W> {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        return with_fma::dot;
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        return compiled::with_avx512;
+    } else if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        return compiled::with_fma;
     }
     if cfg!(target_feature = "fma") || cfg!(target_arch = "aarch64") {
-        lanes::<W, true>
+        in_pairs::<W, true>
     } else {
-        lanes::<W, false>
+        in_pairs::<W, false>
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-mod with_fma {
-    use super::Stored;
+#[allow(unsafe_code)]
+mod compiled {
+    use super::{Stored, TOGETHER};
 
-    /// As [`super::lanes`], compiled for processors that multiply and add at once.
-    #[allow(unsafe_code)]
-    pub(super) fn dot<W: Stored>(x: &[f32], weights: &[W]) -> f32 {
-        // SAFETY: only handed out where the processor has AVX2 and FMA.
-        unsafe { compiled(x, weights) }
+    pub(super) fn with_avx512<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+        #[target_feature(enable = "avx512f")]
+        fn compiled<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+            super::in_fours::<W, true>(x, weights, sums);
+        }
+        // SAFETY: only handed out where the processor has AVX-512.
+        unsafe { compiled(x, weights, sums) }
     }
 
-    #[target_feature(enable = "avx2,fma")]
-    fn compiled<W: Stored>(x: &[f32], weights: &[W]) -> f32 {
-        super::lanes::<W, true>(x, weights)
+    pub(super) fn with_fma<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+        #[target_feature(enable = "avx2,fma")]
+        fn compiled<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+            super::in_pairs::<W, true>(x, weights, sums);
+        }
+        // SAFETY: only handed out where the processor has AVX2 and FMA.
+        unsafe { compiled(x, weights, sums) }
     }
 }
 
+/// Four rows at a time, whose sums are half of the registers of AVX-512.
 #[inline(always)]
-fn lanes<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W]) -> f32 {
-    let mut sums = [0.0_f32; LANES];
-    let ((xs, x_rest), (ws, w_rest)) = (x.as_chunks::<LANES>(), weights.as_chunks::<LANES>());
+fn in_fours<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+    match x.len() / weights.len().max(1) {
+        4 => *sums = lanes::<W, FUSED, 4>(x, weights),
+        _ => in_pairs::<W, FUSED>(x, weights, sums),
+    }
+}
+
+/// Two rows at a time, whose sums are half of the registers of AVX2.
+#[inline(always)]
+fn in_pairs<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+    for (x, sums) in x.chunks(2 * weights.len()).zip(sums.chunks_mut(2)) {
+        match x.len() / weights.len().max(1) {
+            2 => sums.copy_from_slice(&lanes::<W, FUSED, 2>(x, weights)),
+            _ => sums[0] = lanes::<W, FUSED, 1>(x, weights)[0],
+        }
+    }
+}
+
+/// With `R` rows of x.
+#[inline(always)]
+fn lanes<W: Stored, const FUSED: bool, const R: usize>(x: &[f32], weights: &[W]) -> [f32; R] {
+    let x: [&[f32]; R] = std::array::from_fn(|row| &x[row * weights.len()..][..weights.len()]);
+    let mut sums = [[0.0_f32; LANES]; R];
+    let (ws, w_rest) = weights.as_chunks::<LANES>();
+    let xs = x.map(|x| x.as_chunks::<LANES>());
     // Widths are seldom multiples of all lanes where they are small.
-    let ((x_few, x_rest), (w_few, w_rest)) = (x_rest.as_chunks::<FEW>(), w_rest.as_chunks::<FEW>());
-    for (x, weights) in x_few.iter().zip(w_few) {
-        for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
-            *sum = fused::<FUSED>(*x, weight.single(), *sum);
+    let (w_few, w_rest) = w_rest.as_chunks::<FEW>();
+    let few = xs.map(|(_, x_rest)| x_rest.as_chunks::<FEW>());
+    for (place, weights) in w_few.iter().enumerate() {
+        for (sums, (x, _)) in sums.iter_mut().zip(few) {
+            for ((sum, x), weight) in sums.iter_mut().zip(&x[place]).zip(weights) {
+                *sum = fused::<FUSED>(*x, weight.single(), *sum);
+            }
         }
     }
-    let rest: f32 = x_rest.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum();
-    for (x, weights) in xs.iter().zip(ws) {
+    for (place, weights) in ws.iter().enumerate() {
         ask_for(weights.as_ptr().wrapping_byte_add(AHEAD), size_of_val(weights));
-        for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
-            *sum = fused::<FUSED>(*x, weight.single(), *sum);
+        let wide: [f32; LANES] = std::array::from_fn(|lane| weights[lane].single());
+        for (sums, (x, _)) in sums.iter_mut().zip(xs) {
+            for ((sum, x), weight) in sums.iter_mut().zip(&x[place]).zip(wide) {
+                *sum = fused::<FUSED>(*x, weight, *sum);
+            }
         }
     }
-    added_up(sums) + rest
+    let mut totals = [0.0; R];
+    for ((total, sums), (_, x_rest)) in totals.iter_mut().zip(sums).zip(few) {
+        let rest: f32 = x_rest.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum();
+        *total = added_up(sums) + rest;
+    }
+    totals
 }
 
 /// Begins to read this much from here, which need not be memory at all, into the second cache: for what is on its way to the first one
@@ -214,11 +264,33 @@ mod tests {
     #[test]
     fn every_block_and_row_is_the_sum_of_its_products() {
         // One block and many, widths that lanes divide and that they do not, one row and several.
-        for (rows, width, out) in [(1, 64, 5), (3, 37, 70), (1, 2048, 200), (4, 5000, 61), (2, 1, 3)] {
+        for (rows, width, out) in
+            [(1, 64, 5), (3, 37, 70), (1, 2048, 200), (4, 5000, 61), (8, 70, 9), (2, 1, 3)]
+        {
             let (x, weight) = (numbers(rows * width, 1), numbers(out * width, 2));
             check(rows, width, &x, &weight);
             check(rows, width, &x, &weight.iter().map(|w| bf16::from_f32(*w)).collect::<Vec<_>>());
             check(rows, width, &x, &weight.iter().map(|w| f16::from_f32(*w)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_row_beside_others_is_what_it_is_alone() {
+        // So that a decoder chooses the same tokens however many are run together.
+        for (width, out) in [(37, 70), (2048, 20)] {
+            let (x, weight) = (numbers(7 * width, 1), numbers(out * width, 2));
+            let weight: Vec<bf16> = weight.iter().map(|w| bf16::from_f32(*w)).collect();
+            let product = |x: &[f32]| {
+                let mut result = vec![f32::NAN; x.len() / width * out];
+                let product = Product::new(x, &weight, None, width, &mut result);
+                (0..product.blocks()).for_each(|block| product.compute(block));
+                drop(product);
+                result
+            };
+            let alone: Vec<f32> = x.chunks(width).flat_map(product).collect();
+            for rows in 2..=7 {
+                assert_eq!(product(&x[..rows * width]), alone[..rows * out], "{rows} rows");
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use vector::{Plain, Vector};
 pub(super) use weight::{Weight, Zeros};
 
 /// Up to so many rows, reading the weights takes longer than multiplying with them.
-const FEW: usize = 4;
+const FEW: usize = 8;
 
 /// How many blocks threads take the weights of a product in, where these are not too small or too large.
 const BLOCKS: usize = 16;
