@@ -175,8 +175,12 @@ fn gguf(dir: &Path) {
     let _ = Tokenizer::from_checkpoint(&checkpoint);
     let Ok(Weights::Gguf(tensors)) = Weights::open(&checkpoint) else { return };
     for name in tensors.names() {
-        let wanted =
-            Weight { name: name.clone(), transposed: false, shape: tensors.shape(name).unwrap().to_vec() };
+        let wanted = Weight {
+            name: name.clone(),
+            transposed: false,
+            integers: false,
+            shape: tensors.shape(name).unwrap().to_vec(),
+        };
         let _ = Weights::Gguf(tensors.clone()).locate(&[wanted], &WeightNames::default());
     }
 }
@@ -235,7 +239,7 @@ fn quantized(dir: &Path) {
             if transposed {
                 shape.reverse();
             }
-            let wanted = Weight { name: format!("{layer}{name}.weight"), shape, transposed };
+            let wanted = Weight { name: format!("{layer}{name}.weight"), shape, transposed, integers: false };
             if let Ok(found) = weights.locate(&[wanted], &WeightNames::default()) {
                 let _ = found[0].bytes.read();
             }

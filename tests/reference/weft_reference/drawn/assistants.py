@@ -37,7 +37,7 @@ def random_case(model: str, rng: Random, path: str) -> Case:
         "num_key_value_heads": kv_heads,
         "head_dim": 2 * rng.randint(2, 6),
         "global_head_dim": 2 * rng.randint(4, 8),
-        "sliding_window": rng.randint(1, 12),
+        "sliding_window": rng.randint(2, 12),
         "attention_bias": rng.random() < 0.3,
         "hidden_activation": rng.choice(ACTIVATIONS),
         "rms_norm_eps": rng.choice(EPSILONS),
