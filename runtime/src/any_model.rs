@@ -32,11 +32,11 @@ pub trait AnyModel: Send + Sync + 'static {
     /// # Errors
     /// As that.
     fn output_intermediates(&self, names: &[&str]) -> Result<()>;
-    /// [`Session::input_embeddings`](crate::Session::input_embeddings).
+    /// [`Session::run_part`](crate::Session::run_part).
     ///
     /// # Errors
     /// As that.
-    fn input_embeddings(&self, input_ids: ndarray::Array2<i64>) -> Result<Values>;
+    fn run_part(&self, from: Option<&str>, to: &str, inputs: Values) -> Result<Values>;
     /// The graphs that the loaded head can be run by.
     fn graph_kinds(&self) -> &'static [GraphKind];
     /// What the model takes.
@@ -85,8 +85,8 @@ macro_rules! described {
             $inner.output_intermediates(names)
         }
 
-        fn input_embeddings(&$self, input_ids: ndarray::Array2<i64>) -> Result<Values> {
-            $inner.input_embeddings(input_ids)
+        fn run_part(&$self, from: Option<&str>, to: &str, inputs: Values) -> Result<Values> {
+            $inner.run_part(from, to, inputs)
         }
 
         fn graph_kinds(&$self) -> &'static [GraphKind] {

@@ -23,7 +23,8 @@ mod tests;
 
 use std::ops::ControlFlow;
 
-pub use candidates::{AssistantModel, CandidateGenerator, MultiTokenAssistant, NextToken};
+pub use candidates::{AssistantModel, CandidateGenerator, DFlashAssistant, MultiTokenAssistant, NextToken};
+pub(crate) use candidates::{reading, reads_target};
 pub use config::{EarlyStopping, GenerationConfig};
 pub use decoder::Decoder;
 pub use model::ModelDecoder;

@@ -7,6 +7,7 @@ use super::prompt::Prompt;
 use crate::GraphKind;
 use crate::graph::{Input, InputDefault};
 use crate::session::SavedStates;
+use crate::value::without_last;
 use crate::{AnyModel, Cache, Error, Result, Value, Values};
 
 /// The input of cached parts that names the positions whose scores are wanted.
@@ -34,8 +35,8 @@ pub struct ModelDecoder<'a> {
     first: Values,
     /// What [`Decoder::decode_many`] added and may be taken back, where that needs more than a shorter cache.
     added: Vec<Added>,
-    /// Hidden states of the last positions, `[rows, positions, hidden_size]`, where they were asked for.
-    hidden: Option<ArrayD<f32>>,
+    /// Hidden states of what was run last and stayed, `[rows, positions, hidden_size]`, where they were asked for.
+    hidden: Values,
 }
 
 /// Tokens that were added to states, which have no positions.
@@ -104,7 +105,7 @@ impl<'a> ModelDecoder<'a> {
             every: Values::new(),
             first: Values::new(),
             added: vec![],
-            hidden: None,
+            hidden: Values::new(),
         })
     }
 
@@ -123,7 +124,7 @@ impl<'a> ModelDecoder<'a> {
             every,
             first,
             added: vec![],
-            hidden: None,
+            hidden: Values::new(),
         }
     }
 
@@ -190,8 +191,9 @@ impl<'a> ModelDecoder<'a> {
         if let Some(Value::I64(deltas)) = outputs.get(ROPE_DELTAS) {
             self.positions.iter_mut().zip(deltas).for_each(|(position, delta)| *position += delta);
         }
-        self.hidden = hidden(&outputs, wanted);
-        last(&outputs, wanted)
+        let logits = last(&outputs, wanted)?;
+        self.hidden = outputs.into_iter().filter(|(name, _)| is_hidden(name)).collect();
+        Ok(logits)
     }
 
     /// The whole text once more; the scores at so many of the last positions.
@@ -219,23 +221,33 @@ impl<'a> ModelDecoder<'a> {
 }
 
 impl ModelDecoder<'_> {
-    /// Hidden states of the only row at the last position that was run and stayed, `[1, 1, hidden_size]`; none where they were not asked
-    /// for ([`AnyModel::output_intermediates`]).
-    pub(super) fn last_hidden_state(&self) -> Option<ArrayD<f32>> {
-        let hidden = self.hidden.as_ref()?;
-        let last = hidden.len_of(Axis(1)).checked_sub(1)?;
-        Some(hidden.slice_axis(Axis(1), (last..last + 1).into()).as_standard_layout().into_owned())
+    /// Hidden states by this name of the only row, of all positions that were run last and stayed, `[1, positions, hidden_size]`; none
+    /// where they were not asked for ([`AnyModel::output_intermediates`]).
+    pub(super) fn hidden_states(&self, name: &str) -> Option<&ArrayD<f32>> {
+        self.hidden.get(name)?.f32(name).ok()
     }
 
-    /// What stands for a token before the first layer, `[1, 1, hidden_size]`.
+    /// An intermediate value of tokens, `[1, tokens, size]`.
     ///
     /// # Errors
-    /// As [`AnyModel::input_embeddings`].
-    pub(super) fn input_embedding(&self, id: i64) -> Result<ArrayD<f32>> {
-        let outputs = self.model.input_embeddings(ndarray::arr2(&[[id]]))?;
-        let embedded = outputs.get("inputs_embeds").map(|value| value.f32("inputs_embeds"));
-        let none = || Error::input("inputs_embeds", "is not among what the model gave", "report this");
-        Ok(embedded.ok_or_else(none)??.clone())
+    /// As [`AnyModel::run_part`].
+    pub(super) fn embedded(&self, ids: &[i64], name: &str) -> Result<ArrayD<f32>> {
+        let ids = Array1::from_vec(ids.to_vec()).insert_axis(Axis(0));
+        let inputs = Values::from([("input_ids".to_owned(), ids.into_dyn().into())]);
+        taken(&mut self.model.run_part(None, name, inputs)?, name)
+    }
+
+    /// Logits of hidden states `[1, tokens, hidden_size]` behind the last norm, `[1, tokens, vocab_size]`.
+    ///
+    /// # Errors
+    /// As [`AnyModel::run_part`].
+    pub(super) fn logits(&self, hidden: ArrayD<f32>) -> Result<ArrayD<f32>> {
+        let all = Array1::from_iter(0..hidden.len_of(Axis(1)) as i64);
+        let mut inputs = Values::from([(LAST_HIDDEN_STATE.to_owned(), hidden.into())]);
+        if self.names.logits_to_keep {
+            inputs.insert(LOGITS_TO_KEEP.to_owned(), all.into_dyn().into());
+        }
+        taken(&mut self.model.run_part(Some(LAST_HIDDEN_STATE), LOGITS, inputs)?, LOGITS)
     }
 
     /// The keys and values of a layer, `[1, heads, positions, size]`.
@@ -334,10 +346,7 @@ impl Decoder for ModelDecoder<'_> {
         if count == 0 {
             return Ok(());
         }
-        if let Some(hidden) = &mut self.hidden {
-            let kept = hidden.len_of(Axis(1)).saturating_sub(count);
-            hidden.slice_axis_inplace(Axis(1), (..kept).into());
-        }
+        self.hidden.values_mut().for_each(|hidden| *hidden = without_last(hidden, 1, count));
         let length = self.mask.ncols().saturating_sub(count);
         self.mask = first_columns(&self.mask, length);
         self.positions.iter_mut().for_each(|position| *position -= count as i64);
@@ -394,11 +403,19 @@ fn last(outputs: &Values, wanted: usize) -> Result<Array2<f32>> {
     last.into_shape_with_order((rows * wanted, width)).map_err(|e| problem(&e.to_string()))
 }
 
-/// Hidden states at so many of the last positions; none where they are not among the outputs of a run with a cache.
-fn hidden(outputs: &Values, wanted: usize) -> Option<ArrayD<f32>> {
-    let all = outputs.get(LAST_HIDDEN_STATE)?.f32(LAST_HIDDEN_STATE).ok()?;
-    let length = all.shape().get(1).copied()?;
-    Some(all.slice_axis(Axis(1), (length.saturating_sub(wanted)..length).into()).to_owned())
+/// Whether an output holds hidden states, which drafters may ask for.
+fn is_hidden(name: &str) -> bool {
+    name == LAST_HIDDEN_STATE || name.starts_with("hidden_states.")
+}
+
+/// Floating-point numbers among outputs.
+pub(super) fn taken(outputs: &mut Values, name: &str) -> Result<ArrayD<f32>> {
+    match outputs.remove(name) {
+        Some(Value::F32(value)) => Ok(value),
+        _ => {
+            Err(Error::input(name, "is not among what the model gave", "choose the assistant of this model"))
+        }
+    }
 }
 
 /// What the only position along axis 1 has, so many times.

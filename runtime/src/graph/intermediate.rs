@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Graph, Origin, Tensor};
+use super::{Graph, Input, Origin, Tensor};
 use crate::{Error, Result};
 
 impl Graph {
-    /// Names a value that is an output only where it is asked for: `inputs_embeds`, what stands for tokens before the first layer, and
-    /// `last_hidden_state`, hidden states behind the last norm, which drafters read of the model that they draft for.
+    /// Names a value that is an output only where it is asked for, which drafters read of the model that they draft for: `token_embeds`,
+    /// what a table holds for tokens, `inputs_embeds`, what stands for them before the first layer, `hidden_states.{i}` behind so many
+    /// layers, and `last_hidden_state` behind the last norm.
     pub fn intermediate(&mut self, name: &str, x: &Tensor) {
         self.intermediates.push((name.to_owned(), x.id));
     }
@@ -24,23 +25,38 @@ impl Graph {
         Ok(())
     }
 
-    /// Leaves the graph of one named value, with the inputs that it hangs on.
+    /// Leaves the part of the graph that leads to a named value or an output, from the inputs that it hangs on; where `from` names a value,
+    /// that is an input too.
     ///
     /// # Errors
-    /// When there is none of the name.
-    pub(crate) fn only_intermediate(&mut self, name: &str) -> Result<()> {
-        let id = self.intermediate_id(name)?;
-        self.outputs = vec![(name.to_owned(), id)];
+    /// When there is none of a name.
+    pub(crate) fn keep_part(&mut self, from: Option<&str>, to: &str) -> Result<()> {
+        let end = match self.outputs.iter().find(|(name, _)| name == to) {
+            Some((_, id)) => *id,
+            None => self.intermediate_id(to)?,
+        };
+        if let Some(name) = from {
+            let id = self.intermediate_id(name)?;
+            self.nodes.retain(|node| node.output != id);
+            let value = &mut self.values[id];
+            (value.name, value.origin) = (name.to_owned(), Origin::Input(self.inputs.len()));
+            self.inputs.push(Input::f32(name, value.tensor.shape().to_vec()));
+        }
+        self.outputs = vec![(to.to_owned(), end)];
         self.prune();
+        self.leave_out_unread_inputs();
+        Ok(())
+    }
+
+    fn leave_out_unread_inputs(&mut self) {
         let read: BTreeSet<usize> = self.nodes.iter().flat_map(|node| &node.inputs).copied().collect();
-        let all = std::mem::take(&mut self.inputs);
-        let mut places = vec![None; all.len()];
+        let mut places = vec![None; self.inputs.len()];
         for value in self.values.iter().filter(|value| read.contains(&value.tensor.id)) {
             if let Origin::Input(place) = value.origin {
                 places[place] = Some(0);
             }
         }
-        for (place, input) in all.into_iter().enumerate() {
+        for (place, input) in std::mem::take(&mut self.inputs).into_iter().enumerate() {
             if let Some(new) = &mut places[place] {
                 *new = self.inputs.len();
                 self.inputs.push(input);
@@ -51,7 +67,6 @@ impl Graph {
                 *place = places[*place].unwrap_or_default();
             }
         }
-        Ok(())
     }
 
     fn intermediate_id(&self, name: &str) -> Result<usize> {
@@ -96,10 +111,16 @@ mod tests {
 
     #[test]
     fn what_a_value_alone_hangs_on_stays() -> Result<()> {
+        let inputs = |g: &Graph| g.inputs().iter().map(|input| input.name.clone()).collect::<Vec<_>>();
         let mut g = graph()?;
-        g.only_intermediate("inputs_embeds")?;
-        assert_eq!(g.inputs().iter().map(|input| input.name.as_str()).collect::<Vec<_>>(), ["x"]);
+        g.keep_part(None, "inputs_embeds")?;
+        assert_eq!(inputs(&g), ["x"]);
         assert_eq!(g.outputs().map(|(name, _)| name).collect::<Vec<_>>(), ["inputs_embeds"]);
+        let mut g = graph()?;
+        g.keep_part(Some("inputs_embeds"), "y")?;
+        assert_eq!(inputs(&g), ["unread", "inputs_embeds"]);
+        assert_eq!(g.outputs().map(|(name, _)| name).collect::<Vec<_>>(), ["y"]);
+        assert!(graph()?.keep_part(None, "z").is_err());
         Ok(())
     }
 }

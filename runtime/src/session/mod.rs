@@ -81,7 +81,7 @@ impl<A: Architecture> Session<A> {
         self.subgraphs.get(&self.config, kind)?.run_cached(kind, inputs, cache)
     }
 
-    /// Makes runs with a cache give intermediate values too, `inputs_embeds` and `last_hidden_state` (`output_hidden_states`), of
+    /// Makes runs with a cache give intermediate values too, such as `last_hidden_state` and `hidden_states.1` (`output_hidden_states`), of
     /// models that drafters are made for.
     ///
     /// # Errors
@@ -90,14 +90,13 @@ impl<A: Architecture> Session<A> {
         self.subgraphs.output_intermediates(&self.config, names)
     }
 
-    /// What stands for tokens before the first layer (`get_input_embeddings`): `input_ids` `[batch, sequence]` to
-    /// `[batch, sequence, hidden_size]`.
+    /// Runs the part of a decoder that leads to an intermediate value or an output, such as its token embeddings (`get_input_embeddings`);
+    /// from an intermediate value that is given, such as its head on hidden states (`get_output_embeddings`).
     ///
     /// # Errors
-    /// When the model does not give them, or a token is none of its own.
-    pub fn input_embeddings(&self, input_ids: ndarray::Array2<i64>) -> Result<Values> {
-        let inputs = Values::from([("input_ids".to_owned(), input_ids.into_dyn().into())]);
-        self.subgraphs.embeddings(&self.config)?.run(inputs)
+    /// When the model has no such value, and as [`Session::run`].
+    pub fn run_part(&self, from: Option<&str>, to: &str, inputs: Values) -> Result<Values> {
+        self.subgraphs.part(&self.config, from, to)?.run(inputs)
     }
 
     /// The graphs that the loaded head can be run by.

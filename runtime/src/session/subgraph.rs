@@ -388,12 +388,9 @@ pub(super) struct Subgraphs<A: Architecture> {
     ran: Mutex<Option<Arc<Subgraph>>>,
     /// The intermediate values that graphs with a cache give too.
     intermediates: Mutex<Vec<String>>,
-    /// The graph of one intermediate value alone.
-    embeddings: Mutex<Option<Arc<Subgraph>>>,
+    /// Parts of the decoder's graph, by the values that they lead from and to.
+    parts: Mutex<BTreeMap<(Option<String>, String), Arc<Subgraph>>>,
 }
-
-/// What stands for tokens before the first layer.
-const INPUTS_EMBEDS: &str = "inputs_embeds";
 
 impl<A: Architecture> Subgraphs<A> {
     pub(super) fn new(head: A::Head, weights: Weights, setting: Settings, quantizing: Quantizing) -> Self {
@@ -405,7 +402,7 @@ impl<A: Architecture> Subgraphs<A> {
             ready: Mutex::default(),
             ran: Mutex::default(),
             intermediates: Mutex::default(),
-            embeddings: Mutex::default(),
+            parts: Mutex::default(),
         }
     }
 
@@ -424,18 +421,19 @@ impl<A: Architecture> Subgraphs<A> {
         Ok(())
     }
 
-    /// The graph of what stands for tokens before the first layer (`get_input_embeddings`).
-    pub(super) fn embeddings(&self, config: &A::Config) -> Result<Arc<Subgraph>> {
-        let mut ready = self.embeddings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(subgraph) = ready.as_ref() {
+    /// The part of a decoder's graph that leads to a value, perhaps from another.
+    pub(super) fn part(&self, config: &A::Config, from: Option<&str>, to: &str) -> Result<Arc<Subgraph>> {
+        let mut ready = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (from.map(str::to_owned), to.to_owned());
+        if let Some(subgraph) = ready.get(&key) {
             return Ok(Arc::clone(subgraph));
         }
         let start = Instant::now();
         let weights = Some(&self.weights);
         let mut graph = built::<A>(config, self.head, GraphKind::Decode, weights, Choices::default())?;
-        graph.only_intermediate(INPUTS_EMBEDS)?;
+        graph.keep_part(from, to)?;
         let subgraph = Arc::new(self.compiled(graph, GraphKind::Decode, millis(start))?);
-        *ready = Some(Arc::clone(&subgraph));
+        ready.insert(key, Arc::clone(&subgraph));
         Ok(subgraph)
     }
 

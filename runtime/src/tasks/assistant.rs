@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::any_model::{AnyModel, DynModel};
 use crate::generation::{
-    AssistantModel, CandidateGenerator, GenerationConfig, ModelDecoder, MultiTokenAssistant,
+    AssistantModel, CandidateGenerator, GenerationConfig, ModelDecoder, reading, reads_target,
 };
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
@@ -25,14 +25,14 @@ impl fmt::Debug for Assistant {
 }
 
 impl Assistant {
-    /// Of a model whose tokens are those of `target`, which drafters have none of their own beside (`MultiTokenAssistant`).
+    /// Of a model whose tokens are those of `target`, or of a drafter that reads the model it drafts for and has no tokens of its own.
     ///
     /// # Errors
     /// When they are not, or a file of its checkpoint cannot be read.
     pub(super) fn new(model: DynModel, target: &Tokenizer) -> Result<Self> {
         let checkpoint = model.checkpoint();
         let generation = GenerationConfig::from_checkpoint(checkpoint)?;
-        if !MultiTokenAssistant::is_one(&model) {
+        if !reads_target(&model) {
             let tokenizer = Tokenizer::from_checkpoint(checkpoint)?;
             if !tokenizer.same_vocabulary(target) {
                 let (own, other) = (tokenizer.file().display(), target.file().display());
@@ -77,9 +77,8 @@ impl Assistant {
         target: &dyn AnyModel,
         config: &GenerationConfig,
     ) -> Result<Drafting<'_>> {
-        if MultiTokenAssistant::is_one(&self.model) {
-            let config = self.config(config);
-            return Ok(Box::new(MultiTokenAssistant::new(&self.model, target, &config)?));
+        if reads_target(&self.model) {
+            return reading(&self.model, target, &self.config(config));
         }
         let mut first = first.clone();
         first.retain(|name, _| self.model.inputs().iter().any(|input| input.name == *name));

@@ -104,6 +104,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
 /// Token embeddings, normalised without weights (`NanoChatModel`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let x = g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    g.intermediate("token_embeds", &x);
     nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)
 }
 

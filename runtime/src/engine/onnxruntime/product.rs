@@ -94,103 +94,97 @@ impl<'a, W: Stored> Product<'a, W> {
     }
 }
 
-/// Rows of x that a row of weights meets at once, in registers.
-const TOGETHER: usize = 4;
+/// Rows of x that a row of weights meets at once: their sums are half of the registers of AVX2.
+const TOGETHER: usize = 2;
 
-/// The sums of products of a row of weights with up to [`TOGETHER`] rows of x, each by the same steps as alone.
+/// The sums of products of a row of weights with one or two rows of x, each by the same steps as alone.
 type Dots<W> = fn(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]);
 
 /// The fastest that this processor has.
 fn dots<W: Stored>() -> Dots<W> {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx512f") {
-        return compiled::with_avx512;
-    } else if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        return compiled::with_fma;
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        return with_fma::dots;
     }
     if cfg!(target_feature = "fma") || cfg!(target_arch = "aarch64") {
-        in_pairs::<W, true>
+        of_each::<W, true>
     } else {
-        in_pairs::<W, false>
+        of_each::<W, false>
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code)]
-mod compiled {
+mod with_fma {
     use super::{Stored, TOGETHER};
 
-    pub(super) fn with_avx512<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
-        #[target_feature(enable = "avx512f")]
-        fn compiled<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
-            super::in_fours::<W, true>(x, weights, sums);
-        }
-        // SAFETY: only handed out where the processor has AVX-512.
-        unsafe { compiled(x, weights, sums) }
-    }
-
-    pub(super) fn with_fma<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
-        #[target_feature(enable = "avx2,fma")]
-        fn compiled<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
-            super::in_pairs::<W, true>(x, weights, sums);
-        }
+    /// As [`super::of_each`], compiled for processors that multiply and add at once.
+    #[allow(unsafe_code)]
+    pub(super) fn dots<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
         // SAFETY: only handed out where the processor has AVX2 and FMA.
         unsafe { compiled(x, weights, sums) }
     }
-}
 
-/// Four rows at a time, whose sums are half of the registers of AVX-512.
-#[inline(always)]
-fn in_fours<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
-    match x.len() / weights.len().max(1) {
-        4 => *sums = lanes::<W, FUSED, 4>(x, weights),
-        _ => in_pairs::<W, FUSED>(x, weights, sums),
+    #[target_feature(enable = "avx2,fma")]
+    fn compiled<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+        super::of_each::<W, true>(x, weights, sums);
     }
 }
 
-/// Two rows at a time, whose sums are half of the registers of AVX2.
 #[inline(always)]
-fn in_pairs<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
-    for (x, sums) in x.chunks(2 * weights.len()).zip(sums.chunks_mut(2)) {
-        match x.len() / weights.len().max(1) {
-            2 => sums.copy_from_slice(&lanes::<W, FUSED, 2>(x, weights)),
-            _ => sums[0] = lanes::<W, FUSED, 1>(x, weights)[0],
-        }
+fn of_each<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+    if x.len() > weights.len() {
+        *sums = pair::<W, FUSED>(x.split_at(weights.len()), weights);
+    } else {
+        sums[0] = lanes::<W, FUSED>(x, weights);
     }
 }
 
-/// With `R` rows of x.
+/// [`lanes`] of two rows of x, which widens weights once.
 #[inline(always)]
-fn lanes<W: Stored, const FUSED: bool, const R: usize>(x: &[f32], weights: &[W]) -> [f32; R] {
-    let x: [&[f32]; R] = std::array::from_fn(|row| &x[row * weights.len()..][..weights.len()]);
-    let mut sums = [[0.0_f32; LANES]; R];
-    let (ws, w_rest) = weights.as_chunks::<LANES>();
-    let xs = x.map(|x| x.as_chunks::<LANES>());
-    // Widths are seldom multiples of all lanes where they are small.
+fn pair<W: Stored, const FUSED: bool>((a, b): (&[f32], &[f32]), weights: &[W]) -> [f32; TOGETHER] {
+    let (mut a_sums, mut b_sums) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+    let ((a_all, a_rest), (b_all, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let (w_all, w_rest) = weights.as_chunks::<LANES>();
+    let ((a_few, a_rest), (b_few, b_rest)) = (a_rest.as_chunks::<FEW>(), b_rest.as_chunks::<FEW>());
     let (w_few, w_rest) = w_rest.as_chunks::<FEW>();
-    let few = xs.map(|(_, x_rest)| x_rest.as_chunks::<FEW>());
-    for (place, weights) in w_few.iter().enumerate() {
-        for (sums, (x, _)) in sums.iter_mut().zip(few) {
-            for ((sum, x), weight) in sums.iter_mut().zip(&x[place]).zip(weights) {
-                *sum = fused::<FUSED>(*x, weight.single(), *sum);
-            }
+    for ((a, b), weights) in a_few.iter().zip(b_few).zip(w_few) {
+        for lane in 0..FEW {
+            let weight = weights[lane].single();
+            a_sums[lane] = fused::<FUSED>(a[lane], weight, a_sums[lane]);
+            b_sums[lane] = fused::<FUSED>(b[lane], weight, b_sums[lane]);
         }
     }
-    for (place, weights) in ws.iter().enumerate() {
+    for ((a, b), weights) in a_all.iter().zip(b_all).zip(w_all) {
         ask_for(weights.as_ptr().wrapping_byte_add(AHEAD), size_of_val(weights));
-        let wide: [f32; LANES] = std::array::from_fn(|lane| weights[lane].single());
-        for (sums, (x, _)) in sums.iter_mut().zip(xs) {
-            for ((sum, x), weight) in sums.iter_mut().zip(&x[place]).zip(wide) {
-                *sum = fused::<FUSED>(*x, weight, *sum);
-            }
+        for lane in 0..LANES {
+            let weight = weights[lane].single();
+            a_sums[lane] = fused::<FUSED>(a[lane], weight, a_sums[lane]);
+            b_sums[lane] = fused::<FUSED>(b[lane], weight, b_sums[lane]);
         }
     }
-    let mut totals = [0.0; R];
-    for ((total, sums), (_, x_rest)) in totals.iter_mut().zip(sums).zip(few) {
-        let rest: f32 = x_rest.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum();
-        *total = added_up(sums) + rest;
+    let rest = |x: &[f32]| x.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum::<f32>();
+    [added_up(a_sums) + rest(a_rest), added_up(b_sums) + rest(b_rest)]
+}
+
+#[inline(always)]
+fn lanes<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W]) -> f32 {
+    let mut sums = [0.0_f32; LANES];
+    let ((xs, x_rest), (ws, w_rest)) = (x.as_chunks::<LANES>(), weights.as_chunks::<LANES>());
+    // Widths are seldom multiples of all lanes where they are small.
+    let ((x_few, x_rest), (w_few, w_rest)) = (x_rest.as_chunks::<FEW>(), w_rest.as_chunks::<FEW>());
+    for (x, weights) in x_few.iter().zip(w_few) {
+        for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
+            *sum = fused::<FUSED>(*x, weight.single(), *sum);
+        }
     }
-    totals
+    let rest: f32 = x_rest.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum();
+    for (x, weights) in xs.iter().zip(ws) {
+        ask_for(weights.as_ptr().wrapping_byte_add(AHEAD), size_of_val(weights));
+        for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
+            *sum = fused::<FUSED>(*x, weight.single(), *sum);
+        }
+    }
+    added_up(sums) + rest
 }
 
 /// Begins to read this much from here, which need not be memory at all, into the second cache: for what is on its way to the first one

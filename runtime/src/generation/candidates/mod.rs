@@ -2,15 +2,19 @@
 //! checks in one run.
 
 mod assistant;
+mod dflash;
 mod multi_token;
 mod prompt_lookup;
 
 pub use assistant::AssistantModel;
+pub use dflash::DFlashAssistant;
 pub use multi_token::MultiTokenAssistant;
 pub(super) use prompt_lookup::PromptLookup;
 
+use serde_json::Value as Json;
+
 use super::{Decoder, GenerationConfig};
-use crate::Result;
+use crate::{AnyModel, Error, Result};
 
 /// Chooses the next token of a row that has these tokens, by the scores `[vocab_size]` of it: as the target chooses, with its
 /// processors and draws. Processes the scores in place.
@@ -38,6 +42,42 @@ pub trait CandidateGenerator {
     fn update(&mut self, accepted: usize) {
         let _ = accepted;
     }
+}
+
+/// Whether a model drafts from what it reads of another, and not from tokens alone.
+pub(crate) fn reads_target(model: &dyn AnyModel) -> bool {
+    model.inputs().iter().any(|input| [multi_token::INPUT, dflash::INPUT].contains(&input.name.as_str()))
+}
+
+/// The generator of a drafter that reads the model it drafts for.
+///
+/// # Errors
+/// As [`MultiTokenAssistant::new`] and [`DFlashAssistant::new`].
+pub(crate) fn reading<'a>(
+    model: &'a dyn AnyModel,
+    target: &dyn AnyModel,
+    config: &GenerationConfig,
+) -> Result<Box<dyn CandidateGenerator + 'a>> {
+    match model.inputs().iter().any(|input| input.name == dflash::INPUT) {
+        true => Ok(Box::new(DFlashAssistant::new(model, target)?)),
+        false => Ok(Box::new(MultiTokenAssistant::new(model, target, config)?)),
+    }
+}
+
+/// The configuration of a model's text.
+fn text_config(model: &dyn AnyModel) -> &Json {
+    let config = model.raw_config();
+    if config["text_config"].is_object() { &config["text_config"] } else { config }
+}
+
+/// Refuses a drafter for models of another hidden size.
+fn same_width(wanted: &Json, target: &dyn AnyModel) -> Result<()> {
+    let found = &text_config(target)["hidden_size"];
+    if wanted == found {
+        return Ok(());
+    }
+    let problem = format!("drafts for a model of hidden size {wanted}, not {found}");
+    Err(Error::input("assistant_model", problem, "choose the assistant of this model"))
 }
 
 /// How many candidates there are at most, and how that changes (`num_assistant_tokens_schedule`).

@@ -5,8 +5,12 @@ use ndarray::{ArrayD, Axis, arr2, concatenate};
 use serde_json::Value as Json;
 
 use super::{CandidateGenerator, NextToken, Schedule};
+use crate::generation::model::taken;
 use crate::generation::{Decoder, GenerationConfig, ModelDecoder};
 use crate::{AnyModel, Error, Result, Value, Values};
+
+/// The input that such a drafter has.
+pub(super) const INPUT: &str = "shared_kv_states.full_attention.key";
 
 /// The kinds of layers whose keys and values are read.
 const KINDS: [&str; 2] = ["full_attention", "sliding_attention"];
@@ -41,17 +45,12 @@ impl<'a> MultiTokenAssistant<'a> {
                 format!("drafts for a model of hidden size {}, not {}", shown(wanted), shown(found));
             return Err(Error::input("assistant_model", problem, "choose the assistant of this model"));
         }
-        let layers = layers(target.raw_config()).ok_or_else(|| {
+        let layers = layers(super::text_config(target)).ok_or_else(|| {
             let problem =
                 "has no `layer_types` with a layer of each kind, whose keys and values the assistant reads";
             Error::config(target.checkpoint().dir().join("config.json"), problem, "take the published file")
         })?;
         Ok(Self { model, layers, schedule: Schedule::of(config) })
-    }
-
-    /// Whether a model is such a drafter.
-    pub(crate) fn is_one(model: &dyn AnyModel) -> bool {
-        model.inputs().iter().any(|input| input.name == name(KINDS[0], "key"))
     }
 
     /// What every draft after the same token takes.
@@ -80,11 +79,13 @@ impl CandidateGenerator for MultiTokenAssistant<'_> {
     ) -> Result<Vec<i64>> {
         let most = most.min(self.schedule.count);
         let Some(target) = target.as_model().filter(|_| most > 0) else { return Ok(vec![]) };
-        let Some(mut hidden) = target.last_hidden_state() else { return Ok(vec![]) };
+        let Some(hidden) = target.hidden_states("last_hidden_state") else { return Ok(vec![]) };
+        let last = hidden.len_of(Axis(1)).saturating_sub(1);
+        let mut hidden = hidden.slice_axis(Axis(1), (last..).into()).as_standard_layout().into_owned();
         let shared = self.shared(target, ids.len() - 1)?;
         let mut row = ids.to_vec();
         while row.len() < ids.len() + most {
-            let embedded = target.input_embedding(row[row.len() - 1])?;
+            let embedded = target.embedded(&row[row.len() - 1..], "inputs_embeds")?;
             let mut inputs = shared.clone();
             inputs.insert("inputs_embeds".to_owned(), joined(&embedded, &hidden)?);
             let mut outputs = self.model.run(inputs)?;
@@ -106,7 +107,6 @@ fn name(kind: &str, what: &str) -> String {
 
 /// The last layer of each kind among those that have keys and values of their own.
 fn layers(config: &Json) -> Option<Vec<(&'static str, usize)>> {
-    let config = if config["text_config"].is_object() { &config["text_config"] } else { config };
     let kinds = config["layer_types"].as_array()?;
     let shared = config["num_kv_shared_layers"].as_u64().unwrap_or(0) as usize;
     let own = kinds.get(..kinds.len().checked_sub(shared)?)?;
@@ -120,17 +120,6 @@ fn joined(embedded: &ArrayD<f32>, hidden: &ArrayD<f32>) -> Result<Value> {
     Ok(joined.as_standard_layout().into_owned().into())
 }
 
-fn taken(outputs: &mut Values, name: &str) -> Result<ArrayD<f32>> {
-    match outputs.remove(name) {
-        Some(Value::F32(value)) => Ok(value),
-        _ => Err(Error::input(
-            name,
-            "is not among what the assistant gave",
-            "choose the assistant of this model",
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -141,7 +130,7 @@ mod tests {
     fn the_last_layers_with_keys_and_values_are_read() {
         let types = ["sliding_attention", "full_attention", "sliding_attention", "full_attention"];
         assert_eq!(
-            layers(&json!({"text_config": {"layer_types": types}})),
+            layers(&json!({"layer_types": types})),
             Some(vec![("full_attention", 3), ("sliding_attention", 2)])
         );
         assert_eq!(

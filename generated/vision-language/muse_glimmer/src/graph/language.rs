@@ -78,12 +78,15 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
         };
         x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
-    g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
+    let hidden = g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)?;
+    g.intermediate("last_hidden_state", &hidden);
+    Ok(hidden)
 }
 
 /// Token embeddings, normalised without weights (`NanoChatModel`).
 pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let x = g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    g.intermediate("token_embeds", &x);
     nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)
 }
 
@@ -97,7 +100,9 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     let h = nn::rms_norm_offset(g, &w.scope("pre_feedforward_layernorm"), &x, c.rms_norm_eps)?;
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
     let h = nn::rms_norm_offset(g, &w.scope("post_feedforward_layernorm"), &h, c.post_norm_eps)?;
-    g.add(&x, &h)
+    let x = g.add(&x, &h)?;
+    g.intermediate(&format!("hidden_states.{}", context.index + 1), &x);
+    Ok(x)
 }
 
 /// Causal self-attention with grouped heads (`LlamaAttention`).

@@ -16,7 +16,9 @@ def goldens() -> Iterator[Record]:
     yield Record("generation/byte-fallback/tokenizer.json", stops.byte_fallback_json)
     yield Record("generation/word-piece/tokenizer.json", stops.word_piece_json)
     yield Record("generation/stops.json", stops.cases)
-    for which, folder in enumerate(("target", "assistant")):
-        for name in ("config.json", "generation_config.json", "model.safetensors"):
-            yield Record(f"generation/drafted/{folder}/{name}", partial(drafted.stored, which, name))
-    yield Record("generation/drafted/cases.json", drafted.cases)
+    for family in drafted.FAMILIES:
+        for which, folder in enumerate(("target", "assistant")):
+            for name in ("config.json", "model.safetensors"):
+                path = f"generation/drafted/{family}/{folder}/{name}"
+                yield Record(path, partial(drafted.stored, family, which, name))
+        yield Record(f"generation/drafted/{family}/cases.json", partial(drafted.cases, family))
