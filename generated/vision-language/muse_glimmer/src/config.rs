@@ -40,7 +40,7 @@ impl Default for Config {
             image_token_index: 200_092,
             projector_hidden_size: 4096,
             projector_hidden_act: Activation::Gelu,
-            tie_word_embeddings: true,
+            tie_word_embeddings: false,
         }
     }
 }
