@@ -377,6 +377,9 @@ fn are_worth_mapping(weights: &[WeightData]) -> bool {
     mapped.sum::<u64>() >= LARGE
 }
 
+/// The values that a part of a graph leads from, where not from inputs alone, and to.
+type Between = (Option<String>, String);
+
 /// All graphs of a head.
 pub(super) struct Subgraphs<A: Architecture> {
     head: A::Head,
@@ -389,7 +392,7 @@ pub(super) struct Subgraphs<A: Architecture> {
     /// The intermediate values that graphs with a cache give too.
     intermediates: Mutex<Vec<String>>,
     /// Parts of the decoder's graph, by the values that they lead from and to.
-    parts: Mutex<BTreeMap<(Option<String>, String), Arc<Subgraph>>>,
+    parts: Mutex<BTreeMap<Between, Arc<Subgraph>>>,
 }
 
 impl<A: Architecture> Subgraphs<A> {
