@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::passes::{
-    Pass, activation, arithmetic, attention, axes, bfloat16, floats, integers, lengths, linear, lstm, norm,
-    precision, recurrence, resize, rotary, sample, select, share, single, spatial, types,
+    Pass, activation, arithmetic, attention, axes, bfloat16, few_axes, floats, integers, lengths, linear,
+    lstm, norm, precision, recurrence, resize, rotary, sample, select, share, single, spatial, types,
 };
 use super::quantized::Kernels;
 use crate::graph::{Dtype, Graph};
@@ -251,6 +251,11 @@ const QNN: &[Pass] = &[
     LINEAR,
     GELU,
     RMS_NORM,
+    Pass::each("few axes to Transpose, block by block", few_axes::transpose_by_blocks),
+    Pass::each("few axes to element-wise operations", few_axes::elementwise),
+    Pass::each("few axes around the one of an operation", few_axes::along_an_axis),
+    Pass::each("few axes to batch norm", few_axes::batch_norm),
+    Pass::whole("outputs of 64-bit integers by 32 bits", few_axes::whole_outputs),
     Pass::each("what a batch shares beside an axis of 1", axes::batch_apart),
     JOIN_RESHAPES,
 ];

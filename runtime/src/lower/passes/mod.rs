@@ -8,6 +8,7 @@ mod attention_mask;
 pub(super) mod axes;
 pub(super) mod bfloat16;
 pub(super) mod experts;
+pub(super) mod few_axes;
 pub(super) mod floats;
 pub(super) mod integers;
 pub(super) mod lengths;
