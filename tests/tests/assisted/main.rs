@@ -32,7 +32,8 @@ fn folder(name: &str) -> String {
 }
 
 fn golden(family: &str) -> Golden {
-    serde_json::from_slice(&std::fs::read(folder(&format!("{family}/cases.json"))).unwrap()).unwrap()
+    serde_json::from_slice(&std::fs::read(folder(&format!("{family}/cases.json"))).expect(THERE))
+        .expect(THERE)
 }
 
 impl Golden {
@@ -48,12 +49,15 @@ impl Golden {
 }
 
 fn loaded<A: Architecture>(loader: Loader<A>) -> impl AnyModel {
-    loader.hardware(Hardware::Cpu).threads(1).load().unwrap()
+    loader.hardware(Hardware::Cpu).threads(1).load().expect(THERE)
 }
 
 fn gemma4() -> impl AnyModel {
-    loaded(weft_gemma4_text::Model::open(&folder("gemma4/target")).unwrap().head(Gemma4::ForCausalLM))
+    loaded(weft_gemma4_text::Model::open(&folder("gemma4/target")).expect(THERE).head(Gemma4::ForCausalLM))
 }
+
+const THERE: &str = "the goldens are there, and run";
+const ALONE: &str = "one thread";
 
 /// Notes what another proposes.
 struct Noting<'a> {
@@ -70,7 +74,7 @@ impl CandidateGenerator for Noting<'_> {
         next: &NextToken<'_>,
     ) -> Result<Vec<i64>> {
         let candidates = self.inner.candidates(ids, most, target, next)?;
-        self.drafts.lock().unwrap().push(candidates.clone());
+        self.drafts.lock().expect(ALONE).push(candidates.clone());
         Ok(candidates)
     }
 
@@ -83,18 +87,19 @@ impl CandidateGenerator for Noting<'_> {
 fn check<'a>(golden: &Golden, target: &dyn AnyModel, drafter: impl Fn() -> Box<dyn CandidateGenerator + 'a>) {
     let config = golden.config();
     for case in &golden.cases {
-        let prompt = Prompt::new(std::slice::from_ref(&case.prompt), None).unwrap();
-        let alone = Generation::new(&prompt, &config).run(&mut ModelDecoder::new(target).unwrap()).unwrap();
+        let prompt = Prompt::new(std::slice::from_ref(&case.prompt), None).expect(THERE);
+        let alone =
+            Generation::new(&prompt, &config).run(&mut ModelDecoder::new(target).expect(THERE)).expect(THERE);
         assert_eq!(alone.sequences[0], case.sequence);
 
         let drafts = Arc::new(Mutex::new(vec![]));
         let generator = Noting { inner: drafter(), drafts: Arc::clone(&drafts) };
         let generation = Generation::new(&prompt, &config).candidates(Box::new(generator));
-        let assisted = generation.run(&mut ModelDecoder::new(target).unwrap()).unwrap();
+        let assisted = generation.run(&mut ModelDecoder::new(target).expect(THERE)).expect(THERE);
         assert_eq!(assisted.sequences[0], case.sequence);
-        let drafts = drafts.lock().unwrap();
+        let drafts = drafts.lock().expect(ALONE);
         assert_eq!(drafts[0], case.first_draft);
-        let Acceptance { drafted, runs, .. } = assisted.acceptance.unwrap();
+        let Acceptance { drafted, runs, .. } = assisted.acceptance.expect(THERE);
         assert_eq!((drafted, runs > 0), (drafts.iter().map(Vec::len).sum(), true));
     }
 }
