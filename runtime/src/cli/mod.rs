@@ -107,7 +107,10 @@ fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Resu
     let (hardware, reason) = (model.hardware(), model.explanation().to_owned());
     let mut pipeline = json_pipeline(task, model)?;
     if let Some(assistant) = &arguments.assistant {
-        pipeline.set_assistant(configured(open(assistant)?, arguments).load_for(task)?)?;
+        let loader = configured(open(assistant)?, arguments);
+        // Drafters that read the model serve no task by themselves.
+        let alone = loader.architecture().tasks().contains(&task);
+        pipeline.set_assistant(if alone { loader.load_for(task)? } else { loader.load()? })?;
     }
     if let Some(vocoder) = &arguments.vocoder {
         pipeline.set_vocoder(open(vocoder)?.hardware(arguments.hardware).load()?)?;

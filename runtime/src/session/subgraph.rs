@@ -111,12 +111,20 @@ impl Cache {
     /// caches none.
     ///
     /// # Errors
-    /// When the engine does not give its tensors back.
+    /// When the cache is quantized, or the engine does not give its tensors back.
     pub(crate) fn key_value(&self, layer: usize) -> Result<Option<[Value; 2]>> {
         let Some(layout) = &self.layout else { return Ok(None) };
         let of = |what: &str| -> Result<Option<Value>> {
             let input = format!("past_key_values.{layer}.{what}");
             let Some(&axis) = layout.positions.get(&input) else { return Ok(None) };
+            if layout.positions.contains_key(&format!("{input}_scale")) {
+                let problem = "is quantized: keys and values cannot be read from it";
+                return Err(Error::input(
+                    "kv_cache",
+                    problem,
+                    "leave it out, or generate without this assistant",
+                ));
+            }
             let value = self.state.copy(layout.hardware, &input)?;
             Ok(value
                 .map(|value| if layout.in_buckets { last_positions(&value, axis, self.past) } else { value }))

@@ -22,8 +22,8 @@ impl PromptLookup {
         let Some(count) = config.prompt_lookup_num_tokens else { return Ok(None) };
         let ngram = config.max_matching_ngram_size.unwrap_or(NGRAM);
         if count == 0 || ngram == 0 {
-            let problem = "and `max_matching_ngram_size` must be at least 1";
-            return Err(Error::input("prompt_lookup_num_tokens", problem, "leave them out"));
+            let problem = "must be at least 1, as must `max_matching_ngram_size`";
+            return Err(Error::input("prompt_lookup_num_tokens", problem, "leave both out"));
         }
         Ok(Some(Self { count, ngram, ends: config.eos_token_ids().to_vec() }))
     }

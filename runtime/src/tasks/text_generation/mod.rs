@@ -101,8 +101,9 @@ impl<A: AnyModel> TextGeneration<A> {
         self.template.as_ref()
     }
 
-    /// Takes a smaller model that drafts (assisted or speculative decoding, `assistant_model`): its tokens must be the model's own. The
-    /// answers stay those of the model alone; texts run one by one. The configuration's `num_assistant_tokens`,
+    /// Takes a smaller model that drafts (assisted or speculative decoding, `assistant_model`): its tokens must be the model's own, or it is
+    /// a drafter made for the model. The answers stay those of the model alone, but for tokens of nearly equal scores where it computes in
+    /// less than single precision: there several tokens are rounded otherwise than one. Texts run one by one. The configuration's `num_assistant_tokens`,
     /// `num_assistant_tokens_schedule` and `assistant_confidence_threshold` say how far it drafts.
     ///
     /// ```no_run
