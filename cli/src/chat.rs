@@ -21,6 +21,9 @@ pub struct Args {
     checkpoint: String,
     #[command(flatten)]
     load: LoadOptions,
+    /// The checkpoint of a smaller model of the same tokens that drafts (speculative decoding); the answers stay the same.
+    #[arg(long, value_name = "CHECKPOINT")]
+    assistant: Option<String>,
     /// What the checkpoint is told before the conversation.
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
@@ -44,7 +47,10 @@ pub fn run(args: &Args) -> Result<bool> {
         let help = "chat with a checkpoint that generates text, or use `weft run`";
         return Err(bad_input("CHECKPOINT", problem, help));
     }
-    let pipeline = loader.pipeline(task)?;
+    let mut pipeline = loader.pipeline(task)?;
+    if let Some(assistant) = &args.assistant {
+        pipeline.set_assistant(args.load.assistant(assistant, task)?)?;
+    }
     note(format!("{} for {task}", loader.architecture().name()));
     let mut arguments = Arguments::default();
     arguments.parameters.insert("max_new_tokens".to_owned(), json!(args.max_new_tokens));

@@ -16,6 +16,7 @@ use crate::terminal::bad_input;
   weft run ./stable-diffusion \"A loom at night.\" --out loom.png --set seed=42
   weft run sd-v1-5.safetensors \"A loom at night.\" --out loom.png
   weft run ./whisper --hw auto speech.wav
+  weft run ./Qwen3-8B \"A warp thread\" --assistant ./Qwen3-0.6B
   weft run ./speecht5 \"Good morning.\" --vocoder ./hifigan --set speaker_embeddings=voice.npy --out speech.wav
   weft run ./bert-qa \"Who wove it?\" \"The cloth was woven by Anni.\"")]
 pub struct Args {
@@ -46,6 +47,9 @@ pub struct Args {
     /// Text-to-image with a ControlNet: the image that it follows.
     #[arg(long, value_name = "FILE")]
     control_image: Option<String>,
+    /// Text generation: the checkpoint of a smaller model of the same tokens that drafts (speculative decoding); the answers stay the same.
+    #[arg(long, value_name = "CHECKPOINT")]
+    assistant: Option<String>,
     /// Text-to-audio: the checkpoint of a vocoder, which makes waveforms of spectrograms.
     #[arg(long, value_name = "CHECKPOINT")]
     vocoder: Option<String>,
@@ -69,9 +73,12 @@ pub fn run(args: Args) -> Result<bool> {
         json: args.json,
         hardware: args.load.hardware,
         precision: args.load.precision,
+        precision_of: args.load.precision_of.clone(),
+        kv_cache: args.load.kv_cache,
         cache: args.load.cache,
         head: args.load.class.clone(),
         threads: args.load.threads,
+        assistant: args.assistant,
         vocoder: args.vocoder,
         ..Arguments::default()
     };
@@ -84,5 +91,10 @@ pub fn run(args: Args) -> Result<bool> {
             arguments.parameters.insert(name.to_owned(), file.into());
         }
     }
-    cli::run(&arguments, weft_models::loader, &mut io::stdout())
+    let open = |checkpoint: &str| {
+        let loader = weft_models::loader(checkpoint)?;
+        // An assistant and a vocoder have none of the checkpoint's updates.
+        Ok(if checkpoint == arguments.checkpoint { args.load.with_lora(loader) } else { loader })
+    };
+    cli::run(&arguments, open, &mut io::stdout())
 }

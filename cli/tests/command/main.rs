@@ -129,6 +129,40 @@ fn a_cache_of_8_bits_gives_the_same_text() {
 }
 
 #[test]
+fn an_assistant_changes_no_text_and_must_have_the_same_tokens() {
+    let (folder, other) =
+        (checkpoint("llama/tasks/text-generation", |_| ()), checkpoint("gpt2/tasks/text-generation", |_| ()));
+    let (id, other) = (folder.path().to_str().unwrap(), other.path().to_str().unwrap());
+    let call = &read(&golden("llama/tasks/text-generation/task.json"))["calls"][0];
+    let words = ["run", id, call["inputs"].as_str().unwrap(), "--set", "max_new_tokens=10", "--hw", "cpu"];
+    let words = [&words[..], &["--set", "do_sample=false"]].concat();
+    let wanted = call["output"][0]["generated_text"].as_str().unwrap().trim_end();
+    // Another architecture with these tokens as well.
+    for more in [&["--assistant", id][..], &["--assistant", other], &["--set", "prompt_lookup_num_tokens=3"]]
+    {
+        assert_eq!(answer(&[&words[..], more].concat(), "").trim_end(), wanted, "{more:?}");
+    }
+    let tokenizer = Path::new(other).join("tokenizer.json");
+    let mut changed = read(&tokenizer);
+    let vocab = changed["model"]["vocab"].as_object_mut().unwrap();
+    let (first, last) = (vocab.keys().next().unwrap().clone(), vocab.keys().next_back().unwrap().clone());
+    let (one, another) = (vocab[&first].clone(), vocab[&last].clone());
+    vocab.insert(first, another);
+    vocab.insert(last, one);
+    fs::write(&tokenizer, changed.to_string()).unwrap();
+    let (code, said) = refusal(&[&words[..], &["--assistant", other]].concat());
+    assert!(code == 1 && said.contains("tokenizer.json") && said.contains("other tokens"), "{said}");
+}
+
+#[test]
+fn what_is_not_read_is_refused() {
+    let folder = checkpoint("llama/tasks/text-generation", |_| ());
+    let words = ["run", folder.path().to_str().unwrap(), "Hi.", "--hw", "cpu"];
+    let (code, said) = refusal(&[&words[..], &["--lora", "absent.safetensors"]].concat());
+    assert!(code == 1 && said.contains("absent.safetensors"), "{said}");
+}
+
+#[test]
 fn a_chat_goes_on_from_what_was_said() {
     let folder = checkpoint("llama/tasks/text-generation", |_| ());
     let id = folder.path().to_str().unwrap();
