@@ -47,7 +47,10 @@ fn origins(lib: &str, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
             origins.extend(words(names).map(|name| (name.to_owned(), module.to_owned())));
         }
     }
-    origins.insert("dims".to_owned(), "graph".to_owned());
+    // Macros stand at the root of the crate, wherever they are defined.
+    for (name, module) in [("dims", "graph"), ("inputs", "head")] {
+        origins.insert(name.to_owned(), module.to_owned());
+    }
     origins
 }
 
