@@ -28,6 +28,7 @@ pub(crate) use candidates::{reading, reads_target};
 pub use config::{EarlyStopping, GenerationConfig};
 pub use decoder::Decoder;
 pub use model::ModelDecoder;
+pub(crate) use model::refuse_one_by_one;
 pub use processors::{Processor, Row};
 pub use prompt::Prompt;
 pub use stopping::Stop;

@@ -331,6 +331,7 @@ impl Decoder for ModelDecoder<'_> {
             let problem = format!("helps one text at a time, not {}", self.mask.nrows());
             return Err(Error::input("assistant_model", problem, "give texts one by one (`batch_size` 1)"));
         }
+        refuse_one_by_one(self.model)?;
         if let Some(before) = self.cache.as_ref().map(Cache::saved).transpose()?.flatten() {
             self.added.push(Added { ids: ids.to_vec(), before });
         }
@@ -364,6 +365,23 @@ impl Decoder for ModelDecoder<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses models that give tokens other scores together than one by one, which say so by this limit.
+///
+/// # Errors
+/// When the model is one.
+pub(crate) fn refuse_one_by_one(model: &dyn AnyModel) -> Result<()> {
+    if model.limit("tokens_together") != Some(1) {
+        return Ok(());
+    }
+    let problem =
+        format!("cannot help {}, which gives tokens other scores together than one by one", model.class());
+    Err(Error::input(
+        "assistant_model",
+        problem,
+        "generate without an assistant and without `prompt_lookup_num_tokens`",
+    ))
 }
 
 /// What stays of the run in which so many last tokens begin, and the states before it; none where there are no states.

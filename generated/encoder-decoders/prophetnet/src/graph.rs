@@ -295,6 +295,8 @@ struct StreamContext {
 
 impl StreamContext {
     fn new(g: &mut Graph, c: &Config, inputs: &DecoderInputs, streams: usize) -> Result<Self> {
+        // Streams read the scores of one another's positions: what follows a token hangs on how many run with it.
+        g.limit(&Dim::symbol("tokens_together"), 1, "ngram");
         let (past, keys) = (inputs.cache.past(), inputs.cache.keys());
         let all = g.arange(&keys);
         let own = g.slice_dims(&all, 0, past.clone(), keys)?;
