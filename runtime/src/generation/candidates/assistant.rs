@@ -49,8 +49,14 @@ impl<'a> AssistantModel<'a> {
     fn catch_up(&mut self, ids: &[i64]) -> Result<Vec<f32>> {
         if self.seen.is_empty() {
             self.seen = ids.to_vec();
-            let prompt = Prompt::new(&[ids.to_vec()], None)?;
-            return Ok(self.decoder.prefill(&prompt)?.row(0).to_vec());
+            // What comes with a prompt, such as a mask of its images' tokens, is as long as that: without the target's first token.
+            let (prompt, new) = ids.split_at(ids.len().saturating_sub(1));
+            let begun = if prompt.is_empty() { new } else { prompt };
+            let mut scores = self.decoder.prefill(&Prompt::new(&[begun.to_vec()], None)?)?;
+            if !prompt.is_empty() {
+                scores = self.decoder.decode_many(new)?;
+            }
+            return Ok(scores.row(0).to_vec());
         }
         let same = self.seen.iter().zip(ids).take_while(|(a, b)| a == b).count();
         // At least one token is run, for its scores.
