@@ -100,6 +100,15 @@ pub(crate) fn last_positions(value: &Value, axis: usize, length: usize) -> Value
     }
 }
 
+/// What a value has at these places along an axis, in this order.
+pub(crate) fn selected(value: &Value, axis: usize, places: &[usize]) -> Value {
+    match value {
+        Value::F32(a) => Value::F32(a.select(Axis(axis), places)),
+        Value::I64(a) => Value::I64(a.select(Axis(axis), places)),
+        Value::Bool(a) => Value::Bool(a.select(Axis(axis), places)),
+    }
+}
+
 /// A value without its last positions along an axis.
 pub(crate) fn without_last(value: &Value, axis: usize, count: usize) -> Value {
     fn first<T: Copy>(a: &ArrayD<T>, axis: usize, count: usize) -> ArrayD<T> {

@@ -6,6 +6,7 @@ use crate::GraphKind;
 use crate::golden::Case;
 use crate::graph::dims::BATCH;
 use crate::graph::{Dim, Input, InputDefault};
+use crate::value::selected;
 use crate::{AnyModel, Cache, Result, Value, Values};
 
 const SEQUENCE: &str = "sequence";
@@ -128,13 +129,8 @@ fn for_each_encoded(given: Values, inputs: &[Input]) -> Values {
 
 /// Each row `n` times.
 fn repeated(value: &Value, n: usize) -> Value {
-    let rows: Vec<usize> =
-        (0..value.shape().first().copied().unwrap_or(0)).flat_map(|row| vec![row; n]).collect();
-    match value {
-        Value::F32(a) => Value::F32(a.select(Axis(0), &rows)),
-        Value::I64(a) => Value::I64(a.select(Axis(0), &rows)),
-        Value::Bool(a) => Value::Bool(a.select(Axis(0), &rows)),
-    }
+    let rows = value.shape().first().copied().unwrap_or(0);
+    selected(value, 0, &(0..rows).flat_map(|row| vec![row; n]).collect::<Vec<_>>())
 }
 
 /// Whether the case has all that a part needs.

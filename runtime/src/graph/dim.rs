@@ -18,6 +18,8 @@ pub mod dims {
     pub const PAST: Dim = Dim::symbol("past");
     /// Cached items, where beams continue them in another order.
     pub const PAST_BATCH: Dim = Dim::symbol("past_batch");
+    /// Tokens that a step runs together: an axis of no input, limited where a token's logits hang on how many run with it.
+    pub const TOKENS_TOGETHER: Dim = Dim::symbol("tokens_together");
     /// Positions whose logits are computed.
     pub const LOGITS_TO_KEEP: Dim = Dim::symbol("logits_to_keep");
     /// Positions in what an encoder reads, where a decoder has a sequence of its own.

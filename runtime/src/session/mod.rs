@@ -1,6 +1,7 @@
 //! A session: a checkpoint loaded on a backend, its graphs, and running them.
 
 mod architecture;
+mod cache;
 mod calibration;
 mod config;
 mod executable;
@@ -27,6 +28,8 @@ use crate::graph::probe::Probe;
 use crate::hub::Checkpoint;
 use crate::{GraphKind, Hardware, Head, Precision, Processing, Result, Values};
 pub use architecture::Architecture;
+pub use cache::Cache;
+pub(crate) use cache::SavedStates;
 pub use calibration::Calibration;
 pub use executable::Timings;
 pub use expert_usage::{ExpertUsage, LayerUsage};
@@ -34,8 +37,6 @@ pub use inspection::{BackendVerdict, Inspection, MemoryNeed};
 pub use loader::{Loader, Loads};
 pub(crate) use lowering::Lowering;
 pub use quantizing::{cached_weights, remove_cached_weights};
-pub use subgraph::Cache;
-pub(crate) use subgraph::SavedStates;
 use subgraph::{Subgraph, Subgraphs};
 
 /// A model that is ready to run, whatever its architecture.

@@ -6,7 +6,7 @@
 //!
 //! Reference: `transformers`, `models/prophetnet/modeling_prophetnet.py`.
 
-use weft::graph::dims::{BATCH, ENCODER_SEQUENCE, SEQUENCE};
+use weft::graph::dims::{BATCH, ENCODER_SEQUENCE, SEQUENCE, TOKENS_TOGETHER};
 use weft::graph::{Binary, Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, CrossAttention, CrossKv, RelativeBuckets};
 use weft::{GraphKind, Result, dims};
@@ -296,7 +296,7 @@ struct StreamContext {
 impl StreamContext {
     fn new(g: &mut Graph, c: &Config, inputs: &DecoderInputs, streams: usize) -> Result<Self> {
         // Streams read the scores of one another's positions: what follows a token hangs on how many run with it.
-        g.limit(&Dim::symbol("tokens_together"), 1, "ngram");
+        g.limit(&TOKENS_TOGETHER, 1, "ngram");
         let (past, keys) = (inputs.cache.past(), inputs.cache.keys());
         let all = g.arange(&keys);
         let own = g.slice_dims(&all, 0, past.clone(), keys)?;
