@@ -50,24 +50,17 @@ impl LoadOptions {
         if let Some(threads) = self.threads {
             loader = loader.threads(threads);
         }
-        loader = self.with_lora(loader);
+        loader = self.lora.iter().fold(loader, |loader, (path, scale)| loader.lora(path, *scale));
         if let Some(class) = &self.class {
             loader = loader.class(class);
         }
         Ok(loader)
     }
 
-    /// A checkpoint with the low-rank updates.
-    pub fn with_lora(&self, loader: DynLoader) -> DynLoader {
-        self.lora.iter().fold(loader, |loader, (path, scale)| loader.lora(path, *scale))
-    }
-
-    /// A smaller model that drafts for a task, where the others say; of this one neither a class nor updates.
+    /// A smaller model that drafts for a task, loaded as the checkpoint is but for what is said of that alone.
     pub fn assistant(&self, checkpoint: &str, task: Task) -> Result<DynModel> {
         let own = Self { class: None, lora: vec![], precision_of: vec![], ..self.clone() };
-        let loader = own.open(checkpoint)?;
-        // Drafters that read the model serve no task by themselves.
-        if loader.architecture().tasks().contains(&task) { loader.load_for(task) } else { loader.load() }
+        own.open(checkpoint)?.load_assistant(task)
     }
 }
 

@@ -73,11 +73,12 @@ pub fn run(args: Args) -> Result<bool> {
         json: args.json,
         hardware: args.load.hardware,
         precision: args.load.precision,
-        precision_of: args.load.precision_of.clone(),
+        precision_of: args.load.precision_of,
         kv_cache: args.load.kv_cache,
         cache: args.load.cache,
-        head: args.load.class.clone(),
+        head: args.load.class,
         threads: args.load.threads,
+        lora: args.load.lora,
         assistant: args.assistant,
         vocoder: args.vocoder,
         ..Arguments::default()
@@ -91,10 +92,5 @@ pub fn run(args: Args) -> Result<bool> {
             arguments.parameters.insert(name.to_owned(), file.into());
         }
     }
-    let open = |checkpoint: &str| {
-        let loader = weft_models::loader(checkpoint)?;
-        // An assistant and a vocoder have none of the checkpoint's updates.
-        Ok(if checkpoint == arguments.checkpoint { args.load.with_lora(loader) } else { loader })
-    };
-    cli::run(&arguments, open, &mut io::stdout())
+    cli::run(&arguments, weft_models::loader, &mut io::stdout())
 }

@@ -1,5 +1,6 @@
 //! The command line of `examples/run.rs` and of `weft run`.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde_json::{Map, Value as Json, json};
@@ -40,6 +41,8 @@ pub struct Arguments {
     pub help: bool,
     /// Of zero-shot tasks: the labels to choose from.
     pub labels: Vec<String>,
+    /// Low-rank updates to add to the checkpoint's weights, and how much of each.
+    pub lora: Vec<(PathBuf, f32)>,
     /// Of text generation: the checkpoint of a smaller model that drafts.
     pub assistant: Option<String>,
     /// Of text-to-audio: the checkpoint of a vocoder.
@@ -66,6 +69,7 @@ impl Default for Arguments {
             json: false,
             help: false,
             labels: vec![],
+            lora: vec![],
             assistant: None,
             vocoder: None,
             parameters: Map::new(),

@@ -88,6 +88,9 @@ fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Resu
     for (module, precision) in &arguments.precision_of {
         loader = loader.precision_of(module, *precision);
     }
+    for (path, scale) in &arguments.lora {
+        loader = loader.lora(path, *scale);
+    }
     if let Some(class) = &arguments.head {
         loader = loader.class(class);
     }
@@ -107,10 +110,7 @@ fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Resu
     let (hardware, reason) = (model.hardware(), model.explanation().to_owned());
     let mut pipeline = json_pipeline(task, model)?;
     if let Some(assistant) = &arguments.assistant {
-        let loader = configured(open(assistant)?, arguments);
-        // Drafters that read the model serve no task by themselves.
-        let alone = loader.architecture().tasks().contains(&task);
-        pipeline.set_assistant(if alone { loader.load_for(task)? } else { loader.load()? })?;
+        pipeline.set_assistant(configured(open(assistant)?, arguments).load_assistant(task)?)?;
     }
     if let Some(vocoder) = &arguments.vocoder {
         pipeline.set_vocoder(open(vocoder)?.hardware(arguments.hardware).load()?)?;

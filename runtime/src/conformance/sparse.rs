@@ -164,7 +164,7 @@ mod tests {
     use crate::weights::{Files, Names, Weights};
 
     fn weight(name: &str, shape: &[usize]) -> Weight {
-        Weight::new(name, shape, false)
+        Weight::new(name, shape)
     }
 
     #[test]

@@ -191,6 +191,15 @@ impl DynLoader {
         self.load_for(task).and_then(|model| json_pipeline(task, model))
     }
 
+    /// Loads an assistant for a task (`assistant_model`): the class that serves it, or of a drafter that reads the model it drafts for, and
+    /// serves no task by itself, its own.
+    ///
+    /// # Errors
+    /// As [`DynLoader::pipeline`].
+    pub fn load_assistant(&self, task: Task) -> Result<DynModel> {
+        if self.architecture.tasks().contains(&task) { self.load_for(task) } else { self.load() }
+    }
+
     /// Loads the class that serves a task.
     ///
     /// # Errors

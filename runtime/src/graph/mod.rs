@@ -134,8 +134,9 @@ pub struct Weight {
 }
 
 impl Weight {
-    pub(crate) fn new(name: &str, shape: &[usize], integers: bool) -> Self {
-        Self { name: name.to_owned(), shape: shape.to_vec(), transposed: false, integers }
+    /// One of floating-point numbers.
+    pub(crate) fn new(name: &str, shape: &[usize]) -> Self {
+        Self { name: name.to_owned(), shape: shape.to_vec(), transposed: false, integers: false }
     }
 }
 
@@ -376,7 +377,7 @@ impl Graph {
             }
             return Ok(known);
         }
-        self.weights.push(Weight::new(name, shape, dtype == Dtype::I64));
+        self.weights.push(Weight { integers: dtype == Dtype::I64, ..Weight::new(name, shape) });
         let shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
         let tensor = self.value(name.to_owned(), dtype, shape, Origin::Weight(self.weights.len() - 1));
         self.weight_ids.insert(name.to_owned(), tensor.id);

@@ -203,7 +203,7 @@ impl Graph {
         if let Some(&id) = self.weight_ids.get(name) {
             return self.values[id].tensor.clone();
         }
-        self.weights.push(super::Weight::new(name, shape, false));
+        self.weights.push(super::Weight::new(name, shape));
         let shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
         let tensor = self.value(name.to_owned(), dtype, shape, Origin::Weight(self.weights.len() - 1));
         self.weight_ids.insert(name.to_owned(), tensor.id);

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::any_model::{AnyModel, DynModel};
 use crate::generation::{
     AssistantModel, CandidateGenerator, GenerationConfig, ModelDecoder, reading, reads_target,
+    refuse_one_by_one,
 };
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
@@ -25,17 +26,19 @@ impl fmt::Debug for Assistant {
 }
 
 impl Assistant {
-    /// Of a model whose tokens are those of `target`, or of a drafter that reads the model it drafts for and has no tokens of its own.
+    /// Of a model whose tokens are those of `target`'s tokenizer, or of a drafter that reads the model it drafts for and has no tokens of
+    /// its own.
     ///
     /// # Errors
-    /// When they are not, or a file of its checkpoint cannot be read.
-    pub(super) fn new(model: DynModel, target: &Tokenizer) -> Result<Self> {
+    /// When they are not, when the target runs tokens one at a time, or a file of the checkpoint cannot be read.
+    pub(super) fn new(model: DynModel, (target, tokens): (&dyn AnyModel, &Tokenizer)) -> Result<Self> {
+        refuse_one_by_one(target)?;
         let checkpoint = model.checkpoint();
         let generation = GenerationConfig::from_checkpoint(checkpoint)?;
         if !reads_target(&model) {
             let tokenizer = Tokenizer::from_checkpoint(checkpoint)?;
-            if !tokenizer.same_vocabulary(target) {
-                let (own, other) = (tokenizer.file().display(), target.file().display());
+            if !tokenizer.same_vocabulary(tokens) {
+                let (own, other) = (tokenizer.file().display(), tokens.file().display());
                 let problem = format!("{own} has other tokens than {other}");
                 let help = "choose a smaller model of the same family";
                 return Err(Error::input("assistant_model", problem, help));

@@ -407,7 +407,8 @@ mod tests {
             std::fs::write(folder.path().join(SINGLE), file).unwrap();
             let files = Files::open(&Checkpoint::open(folder.path().to_str().unwrap()).unwrap()).unwrap();
             let weights = super::super::Weights::Files(files);
-            let wanted = |integers| [crate::graph::Weight::new("w", &[2], integers)];
+            let wanted =
+                |integers| [crate::graph::Weight { integers, ..crate::graph::Weight::new("w", &[2]) }];
             let found = weights.locate(&wanted(true), &Names::default());
             if dtype == "F32" {
                 let text = found.unwrap_err().to_string();

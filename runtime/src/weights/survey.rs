@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn weight(name: &str, shape: &[usize]) -> Weight {
-        Weight::new(name, shape, false)
+        Weight::new(name, shape)
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn what_is_written_is_read_back() {
         let config: Json = serde_json::from_slice(&fs::read(out.join("config.json")).unwrap()).unwrap();
         assert_eq!(config["quantization_config"]["config_groups"]["group_0"]["weights"]["num_bits"], bits);
         let files = Files::open(&Checkpoint::open(out.to_str().unwrap()).unwrap()).unwrap();
-        let wanted = [Weight::new(LINEAR, &[40, 64], false), Weight::new(KEPT, &[8, 64], false)];
+        let wanted = [Weight::new(LINEAR, &[40, 64]), Weight::new(KEPT, &[8, 64])];
         let found = Weights::Files(files).locate(&wanted, &Names::default()).unwrap();
         let Bytes::Quantized(blocks) = &found[0].bytes else { panic!("{:?}", found[0]) };
         assert_eq!((blocks.bits, blocks.group), (bits, 32));

@@ -3,8 +3,9 @@
 
 use ndarray::{Array2, ArrayD, s};
 
+use super::super::cache::Cache as KvState;
 use super::super::executable::Executable;
-use super::super::subgraph::{Cache as KvState, Subgraph};
+use super::super::subgraph::Subgraph;
 use crate::GraphKind;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};

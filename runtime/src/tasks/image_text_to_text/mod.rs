@@ -102,7 +102,7 @@ impl<A: AnyModel> ImageTextToText<A> {
             let problem = format!("is not asked by {}", self.text.model.class());
             return Err(Error::input("assistant_model", problem, "leave it out"));
         }
-        self.assistant = Some(Assistant::new(assistant, &self.text.tokenizer)?);
+        self.assistant = Some(Assistant::new(assistant, (&self.text.model, &self.text.tokenizer))?);
         Ok(())
     }
 

@@ -158,7 +158,7 @@ impl<A: AnyModel> SpeechRecognition<A> {
 
     pub(super) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
         match &mut self.kind {
-            Kind::Seq2Seq(seq2seq) => seq2seq.set_assistant(assistant),
+            Kind::Seq2Seq(seq2seq) => seq2seq.set_assistant(assistant, &self.audio.model),
             _ => {
                 let problem = format!("is not asked by {}", self.audio.model.class());
                 Err(Error::input("assistant_model", problem, "leave it out"))

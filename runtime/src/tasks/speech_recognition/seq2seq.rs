@@ -69,8 +69,8 @@ impl Seq2Seq {
     }
 
     /// Takes a smaller model that drafts.
-    pub(super) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
-        self.assistant = Some(Assistant::new(assistant, &self.tokenizer)?);
+    pub(super) fn set_assistant(&mut self, assistant: DynModel, model: &dyn AnyModel) -> Result<()> {
+        self.assistant = Some(Assistant::new(assistant, (model, &self.tokenizer))?);
         Ok(())
     }
 

@@ -123,7 +123,7 @@ impl<A: AnyModel> TextGeneration<A> {
     }
 
     pub(super) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
-        self.assistant = Some(Assistant::new(assistant, &self.text.tokenizer)?);
+        self.assistant = Some(Assistant::new(assistant, (&self.text.model, &self.text.tokenizer))?);
         Ok(())
     }
 

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::Writer;
 use crate::Result;
 use crate::any_model::{AnyModel, DynModel};
-use crate::generation::refuse_one_by_one;
 use crate::tasks::OnText;
 use crate::tasks::assistant::Assistant;
 use crate::tasks::builder::opened;
@@ -63,8 +62,8 @@ macro_rules! kind {
             }
 
             pub(in crate::tasks) fn set_assistant(&mut self, assistant: DynModel) -> Result<()> {
-                refuse_one_by_one(&self.writer.text.model)?;
-                self.writer.assistant = Some(Assistant::new(assistant, &self.writer.text.tokenizer)?);
+                let text = &self.writer.text;
+                self.writer.assistant = Some(Assistant::new(assistant, (&text.model, &text.tokenizer))?);
                 Ok(())
             }
         }

@@ -182,7 +182,7 @@ fn files_and_scales_are_told_apart_and_parts_are_merged_alone() {
     let weights = Weights::open(&checkpoint).unwrap();
     let names = Names { fused_weights: &[("x", &["q", "k"])], ..Names::default() };
     let values = |weights: &Weights, names: &[&str], shape: &[usize], renamed: &Names| {
-        let weight = |name: &&str| Weight::new(name, shape, false);
+        let weight = |name: &&str| Weight::new(name, shape);
         let wanted: Vec<Weight> = names.iter().map(weight).collect();
         weights.locate(&wanted, renamed).unwrap()
     };

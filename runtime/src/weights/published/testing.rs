@@ -42,7 +42,7 @@ pub(super) fn values(
     let located = Checkpoint::open(&folder.path().to_string_lossy())
         .and_then(|checkpoint| Files::open(&checkpoint))
         .and_then(|files| {
-            let wanted = Weight::new(name, shape, false);
+            let wanted = Weight::new(name, shape);
             let weights = Weights::Files(files);
             let located = weights.locate(&[wanted], &Names::default())?;
             assert_eq!(weights.unread(&located, &[], &Names::default()), Vec::<String>::new());
