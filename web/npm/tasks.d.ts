@@ -304,6 +304,16 @@ export interface GenerationConfig {
   eos_token_id?: number | number[];
   /** The first token of an encoder-decoder's answer. */
   decoder_start_token_id?: number;
+  /** The most tokens that an assistant proposes at a time (20 where not given). */
+  num_assistant_tokens?: number;
+  /** Whether that stays (`constant`, where not given), or follows what is accepted (`heuristic`, `heuristic_transient`). */
+  num_assistant_tokens_schedule?: string;
+  /** The assistant's least probability of a token to go on after it (0.4 where not given). */
+  assistant_confidence_threshold?: number;
+  /** Proposes so many tokens that followed the last ones where these stood before in the text (prompt lookup decoding). */
+  prompt_lookup_num_tokens?: number;
+  /** How many last tokens are looked for, the most (2 where not given). */
+  max_matching_ngram_size?: number;
   /** Not supported; anything but 1 is an error. */
   guidance_scale?: number;
   /** Not supported; anything above 1 is an error. */
@@ -320,6 +330,12 @@ export interface GenerationConfig {
   force_words_ids?: unknown;
   /** Not supported. */
   token_healing?: boolean;
+  /** Not supported; `true` is an error. */
+  use_mtp?: boolean;
+  /** Not supported. */
+  assistant_early_exit?: number;
+  /** Not supported. */
+  assistant_ensemble_weight?: number;
 }
 
 /** A continued text. */
