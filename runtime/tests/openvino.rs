@@ -39,6 +39,7 @@ fn trials() -> Vec<Trial> {
         here("an_operator_that_it_lacks_is_refused", unknown_operator),
         here("a_device_that_is_not_there_is_named_with_those_that_are", unknown_device),
         here("placement_names_the_device_and_its_operations", placed),
+        here("selected_experts_alone_are_computed", selected_experts),
     ]
 }
 
@@ -124,6 +125,72 @@ fn placed() -> Result<(), Failed> {
     let on_cpu = placement.devices.get("OpenVINO:CPU").filter(|_| placement.devices.len() == 1);
     let found = on_cpu.is_some_and(|operations| operations.contains_key("FullyConnected"));
     expect(found, &format!("{placement:?}"))
+}
+
+/// Mixtures of gated experts are products of the selected ones alone to its CPU plugin, however weights are stored.
+fn selected_experts() -> Result<(), Failed> {
+    use weft::nn::{Activation, BatchedExperts, GatedMlp, combine_experts, experts, glu, softmax_topk};
+    for act in [Activation::Silu, Activation::Gelu, Activation::GeluNew] {
+        for (form, dtype) in [
+            ("modules", Dtype::F32),
+            ("modules", Dtype::Bf16),
+            ("batched", Dtype::F32),
+            ("transposed", Dtype::F32),
+            ("transposed", Dtype::F16),
+        ] {
+            let mut g = Graph::new();
+            let x = g.input(Input::f32("x", vec![BATCH, SEQUENCE, Dim::Fixed(32)]));
+            let logits = g.input(Input::f32("logits", vec![BATCH, SEQUENCE, Dim::Fixed(8)]));
+            let routing = softmax_topk(&mut g, &logits, 2, true)?;
+            let w = g.scope("experts");
+            let y = match form {
+                "modules" => {
+                    let expert =
+                        GatedMlp { gate: "gate", up: "up", down: "down", width: 16, act, bias: false };
+                    experts(&mut g, &w, &x, &routing, &expert)?
+                }
+                "batched" => {
+                    let expert = BatchedExperts { gate_up: "gate_up", down: "down", width: 16, act };
+                    expert.forward(&mut g, &w, &x, &routing)?
+                }
+                _ => {
+                    let gate_up = g.weight("gate_up", &[8, 32, 32])?;
+                    let down = g.weight("down", &[8, 16, 32])?;
+                    combine_experts(&mut g, &x, &routing, |g, x, selected| {
+                        let h = selected.linear(g, x, &gate_up, true)?;
+                        let h = glu(g, &h, act)?;
+                        selected.linear(g, &h, &down, true)
+                    })?
+                }
+            };
+            g.output("y", &y)?;
+            // What is equal is computed once, and no mixture to the engine.
+            let drawn = |seed: usize, count: usize| -> Vec<u8> {
+                // Bytes of numbers that are neither infinite nor none in any type.
+                (0..count).map(|i| ((i * 7919 + seed * 104_729) % 59) as u8).collect()
+            };
+            let located = g.weights().iter().enumerate().map(|(seed, weight)| WeightData {
+                dtype,
+                shape: weight.shape.clone(),
+                stored_as: weight.name.clone(),
+                bytes: Bytes::memory(drawn(seed, dtype.size() * weight.shape.iter().product::<usize>())),
+            });
+            let located: Vec<WeightData> = located.collect();
+            for precision in [Precision::F32, Precision::Bf16] {
+                let lowered = lower(&g, &located, &Target::of(Hardware::Openvino, precision))?;
+                let options = Options { precision, ..Options::default() };
+                let compiled = match engine::compile(Hardware::Openvino, &lowered, &options) {
+                    Err(Error::Unavailable { .. }) => continue,
+                    compiled => compiled?,
+                };
+                let operations = &compiled.placement().devices["OpenVINO:CPU"];
+                let selected = operations.get("GatherMatmul") == Some(&3);
+                let found = format!("{act:?}, {form} in {dtype}, {precision:?}: {operations:?}");
+                expect(selected, &found)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn expect(met: bool, found: &str) -> Result<(), Failed> {

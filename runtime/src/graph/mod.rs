@@ -40,8 +40,8 @@ pub use kind::GraphKind;
 pub use lstm::{LstmLayer, LstmOutput};
 pub use op::{
     AttentionOp, Binary, BlockOp, CausalConvOp, Contrib, ConvOp, ExpertBlocks, ExpertLinearOp, Interpolation,
-    LinearAttentionOp, LstmOp, LstmResult, MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction,
-    ResizeOp, RotaryOp, SelectiveScanOp, TopKOp, TopKResult, Unary,
+    LinearAttentionOp, LstmOp, LstmResult, MatMulNBitsOp, MoeOp, Op, PadMode, PoolOp, RecurrenceResult,
+    Reduction, ResizeOp, RotaryOp, SelectiveScanOp, TopKOp, TopKResult, Unary,
 };
 pub use recurrence::{LinearAttention, SelectiveScan};
 pub(crate) use rewrite::Operation;

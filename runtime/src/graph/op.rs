@@ -136,6 +136,14 @@ pub enum Op {
         /// The axis.
         axis: usize,
     },
+    /// Values of codes in blocks along the last axis, `(code − zero) · scale`: codes `[…, in · bits / 8]` and zeros, of which the first
+    /// are in the low bits of a byte, with scales `[…, in / group]`.
+    DequantizeLinear {
+        /// Bits of a code: 4 or 8.
+        bits: usize,
+        /// How many codes share a scale.
+        group: usize,
+    },
     /// Linear layers of selected experts: x `[rows, selected, in]`, or `[rows, 1, in]` for all that are selected, the experts'
     /// indices `[rows, selected]`, then the weights of all experts: each `[out, in]`, or all in one tensor
     /// `[experts, out, in]`; to `[rows, selected, out]`.
@@ -226,6 +234,10 @@ pub enum Contrib {
     /// [`Op::Conv`] of a weight in 8 bits, by an operator of the runtime's own: x, codes, scales `[out]`, sums of codes `[out]`, and
     /// perhaps a bias `[out]`.
     ConvolutionQuantized(ConvOp),
+    /// `com.microsoft.MoE`: x `[rows, in]`, logits `[rows, experts]`, by whose softmax over the selected experts outputs are summed,
+    /// weights `[experts, width, in]` of what the activation function is of and `[experts, in, width]` of the second layer, then
+    /// `[experts, width, in]` of what gates are factors of, where there are gates.
+    Moe(MoeOp),
     /// `SimplifiedLayerNormalization`, as [`Op::RmsNorm`].
     RmsNorm {
         /// Added to the mean square.
@@ -286,6 +298,7 @@ impl Op {
             },
             Self::Clip { .. } => "Clip",
             Self::Tile { .. } => "Tile",
+            Self::DequantizeLinear { .. } => "DequantizeLinear",
             Self::Trilu { .. } => "Trilu",
             Self::Contrib(Contrib::MultiHeadAttention(_)) => "MultiHeadAttention",
             Self::Contrib(Contrib::Gelu { tanh: false }) => "Gelu",
@@ -293,6 +306,7 @@ impl Op {
             Self::Contrib(Contrib::MatMulNBits(_)) => "MatMulNBits",
             Self::Contrib(Contrib::GatherBlockQuantized(_)) => "GatherBlockQuantized",
             Self::Contrib(Contrib::ConvolutionQuantized(_)) => "ConvolutionQuantized",
+            Self::Contrib(Contrib::Moe(_)) => "MoE",
             Self::Contrib(Contrib::RmsNorm { .. }) => "SimplifiedLayerNormalization",
         }
     }
@@ -307,6 +321,7 @@ impl Contrib {
             Self::MultiHeadAttention(_)
             | Self::Gelu { .. }
             | Self::ConvolutionQuantized(_)
+            | Self::Moe(_)
             | Self::RmsNorm { .. } => None,
         }
     }

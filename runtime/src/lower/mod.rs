@@ -9,6 +9,7 @@ mod published;
 mod quantized;
 mod target;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ pub use passes::Pass;
 pub use published::{source, unsupported_ops};
 pub use quantized::Kernels;
 pub(crate) use quantized::Readers;
-pub use target::Target;
+pub use target::{Experts, Target};
 
 use crate::graph::Graph;
 use crate::weights::{Bytes, WeightData};
@@ -58,11 +59,18 @@ impl Lowered {
 /// # Errors
 /// When an operation has no form on the target.
 pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<Lowered> {
-    let mut graph = graph.clone();
-    if !quantized::runs_selected_experts(&graph, weights, target)? {
+    let (mut graph, mut weights) = (graph.clone(), Cow::Borrowed(weights));
+    if !quantized::runs_selected_experts(&graph, &weights, target)? {
+        match target.experts {
+            Experts::Batched => passes::experts::batched(&mut graph, &mut weights, &target.kernels)?,
+            Experts::Kernel => passes::experts::by_kernel(&mut graph, &mut weights, target)?,
+            Experts::Selected | Experts::OneByOne => {}
+        }
+        passes::lengths::fix(&mut graph, target)?;
+        passes::experts::gathered(&mut graph, &weights)?;
         passes::experts::one_by_one(&mut graph)?;
     }
-    let (mut graph, weights) = quantized::formed(graph, weights, target)?;
+    let (mut graph, weights) = quantized::formed(graph, &weights, target)?;
     for pass in &target.passes {
         pass.run(&mut graph, target)?;
     }

@@ -29,8 +29,21 @@ pub struct Target {
     pub opset: i64,
     /// What runs of quantized weights as they are.
     pub kernels: Kernels,
-    /// Whether there is a kernel that computes selected experts alone; every expert computes every position elsewhere.
-    pub selected_experts: bool,
+    /// How mixtures of experts are computed.
+    pub experts: Experts,
+}
+
+/// How a backend computes mixtures of experts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Experts {
+    /// The selected ones alone, by the runtime's own operator.
+    Selected,
+    /// By products of all at once, of which the engine computes the selected ones alone where these are gated and without biases.
+    Batched,
+    /// By ONNX Runtime's kernel, the selected ones alone, where they have no biases and the activation function is SiLU or ReLU.
+    Kernel,
+    /// Every expert every position, one expert after the other.
+    OneByOne,
 }
 
 /// Whether a list of passes writes linear attention chunk by chunk.
@@ -102,18 +115,14 @@ impl Target {
         if !own_operators {
             passes.insert(0, SELECTIVE_SCAN);
         }
+        let experts = match hardware {
+            _ if own_operators => Experts::Selected,
+            Hardware::Openvino => Experts::Batched,
+            Hardware::Cuda => Experts::Kernel,
+            _ => Experts::OneByOne,
+        };
         let dims = BTreeMap::new();
-        Self {
-            passes,
-            float,
-            integers,
-            integers_at_edges,
-            dims,
-            fixed_shapes,
-            opset,
-            kernels,
-            selected_experts: own_operators,
-        }
+        Self { passes, float, integers, integers_at_edges, dims, fixed_shapes, opset, kernels, experts }
     }
 }
 

@@ -14,6 +14,9 @@ use crate::graph::{Dim, Dtype};
 /// The IR version written; opset 23 and 24 need 11 or later.
 pub const IR_VERSION: i64 = 11;
 
+/// `TensorProto.DataType` of two codes of 4 bits a byte, the first in the low bits.
+pub const UINT4: i32 = 21;
+
 /// `TensorProto.DataType`.
 pub fn data_type(dtype: Dtype) -> i32 {
     match dtype {

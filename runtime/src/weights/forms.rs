@@ -1,5 +1,7 @@
 //! The same block-quantized weight in other blocks or wider codes, exactly, and its zeros as operators take them.
 
+use std::mem::discriminant;
+
 use super::{BlockQuantized, Codebook, Zeros};
 use crate::weights::Bytes;
 use crate::{Dtype, Result};
@@ -34,6 +36,46 @@ impl BlockQuantized {
         };
         let (codes, scales) = (Bytes::memory(codes), Bytes::memory(scales));
         Ok(Self { group, codes, scales, zeros, ..self.clone() })
+    }
+
+    /// The rows of several weights, one after the other; none where their blocks differ.
+    ///
+    /// # Errors
+    /// As [`BlockQuantized::regrouped`].
+    pub(crate) fn joined(all: &[Self]) -> Result<Option<Self>> {
+        let Some(first) = all.first() else { return Ok(None) };
+        let form = |it: &Self| {
+            let codebook = it.codebook();
+            (it.bits, it.group, it.shape[1], it.scale_dtype, discriminant(&it.zeros), codebook, it.batch)
+        };
+        if all.iter().any(|it| form(it) != form(first) || it.outer.is_some() || it.order.is_some()) {
+            return Ok(None);
+        }
+        let bytes = |of: fn(&Self) -> &Bytes| -> Result<Bytes> {
+            let all = all.iter().map(|it| of(it).read()).collect::<Result<Vec<_>>>()?;
+            Ok(Bytes::memory(all.concat()))
+        };
+        let zeros = match first.zeros {
+            Zeros::Middle | Zeros::Codebook(_) => first.zeros.clone(),
+            Zeros::Codes(_) => Zeros::Codes(all.iter().flat_map(Self::zero_codes).copied().collect()),
+            Zeros::Minimums(_) => Zeros::Minimums(all.iter().flat_map(Self::minimums).copied().collect()),
+        };
+        let rows = all.iter().map(|it| it.shape[0]).sum();
+        Ok(Some(Self {
+            shape: [rows, first.shape[1]],
+            codes: bytes(|it| &it.codes)?,
+            scales: bytes(|it| &it.scales)?,
+            zeros,
+            ..first.clone()
+        }))
+    }
+
+    fn zero_codes(&self) -> &[u8] {
+        if let Zeros::Codes(codes) = &self.zeros { codes } else { &[] }
+    }
+
+    fn minimums(&self) -> &[f32] {
+        if let Zeros::Minimums(minimums) = &self.zeros { minimums } else { &[] }
     }
 
     /// The same weight in wider codes.

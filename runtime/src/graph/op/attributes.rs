@@ -1,5 +1,6 @@
 //! The attributes of operations: sizes, strides, modes, and which element-wise function.
 
+use super::Activation;
 #[cfg(doc)]
 use super::Op;
 use crate::codebook::Codebook;
@@ -209,6 +210,15 @@ pub struct MatMulNBitsOp {
     pub zero_points: bool,
     /// Whether a bias comes last.
     pub bias: bool,
+}
+
+/// The attributes of `com.microsoft.MoE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoeOp {
+    /// How many experts are selected for a row.
+    pub selected: usize,
+    /// The activation function.
+    pub act: Activation,
 }
 
 /// The attributes of [`Op::Rotary`].

@@ -1,10 +1,18 @@
 //! Mixtures of experts for backends that have no kernel for selected experts: every expert computes every position, one after the
 //! other, and routing weights of 0 add nothing.
 
+mod batched;
+mod gathered;
+mod mixture;
+mod moe;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::Result;
 use crate::graph::{Dim, Graph, Node, Op, Reduction, Scope, Shape, Tensor, TopKOp, TopKResult, show};
+pub(in crate::lower) use batched::batched;
+pub(in crate::lower) use gathered::gathered;
+pub(in crate::lower) use moe::by_kernel;
 
 /// Takes the place of what is between the selection of experts and the sum of what they give.
 pub(in crate::lower) fn one_by_one(g: &mut Graph) -> Result<()> {
@@ -165,6 +173,27 @@ fn without_selected(shape: &[Dim]) -> Shape {
         [rows, _] => vec![rows.clone(), Dim::Fixed(1)],
         [rows, _, rest @ ..] => [std::slice::from_ref(rows), rest].concat(),
         shape => shape.to_vec(),
+    }
+}
+
+/// How many experts weights are of.
+fn count(weights: &[Tensor]) -> usize {
+    match weights {
+        [all] if all.rank() == 3 => all.dim(0).and_then(Dim::fixed).unwrap_or_default(),
+        each => each.len(),
+    }
+}
+
+/// The weights of all experts in one tensor of three axes.
+fn stacked(g: &mut Graph, weights: &[Tensor]) -> Result<Tensor> {
+    match weights {
+        [all] if all.rank() == 3 => Ok(all.clone()),
+        each => {
+            let rows = g.concat(&each.iter().collect::<Vec<_>>(), 0)?;
+            let mut shape = vec![Dim::Fixed(each.len())];
+            shape.extend(each.first().into_iter().flat_map(|weight| weight.shape().to_vec()));
+            g.reshape(&rows, shape)
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use super::Printer;
 use super::codebooks::own_blocks;
 use crate::Result;
-use crate::graph::{Dim, Dtype, ExpertLinearOp, Node, Op};
-use crate::onnx::Attribute;
+use crate::graph::{Dim, Dtype, ExpertLinearOp, Node, Op, Tensor};
+use crate::onnx::{self, Attribute};
 
 /// The domain of the runtime's own operators.
 pub(in crate::lower) const WEFT: &str = "weft";
@@ -21,6 +21,49 @@ impl Printer<'_> {
             _ => self.operand(id),
         });
         operands.collect()
+    }
+
+    /// Codes and zeros as the unsigned integers that they are, in the shapes of values and of scales.
+    pub(super) fn operands_in_blocks(&mut self, node: &Node, bits: usize) -> Result<Vec<String>> {
+        let lengths =
+            |tensor: &Tensor| -> Vec<usize> { tensor.shape().iter().filter_map(Dim::fixed).collect() };
+        let shapes = [self.tensor(node.output), self.tensor(node.inputs[1])].map(lengths);
+        let codes = |printer: &mut Self, id: usize, shape: &[usize]| -> Result<String> {
+            let name = printer.operand(id)?;
+            let data_type = if bits == 4 { onnx::UINT4 } else { onnx::data_type(Dtype::U8) };
+            let stored = printer.out.initializer.iter_mut().rfind(|tensor| tensor.name == name);
+            if let Some(tensor) = stored {
+                tensor.data_type = data_type;
+                tensor.dims = shape.iter().map(|&length| length as i64).collect();
+            }
+            Ok(name)
+        };
+        let of = codes(self, node.inputs[0], &shapes[0])?;
+        let scales = self.operand(node.inputs[1])?;
+        Ok(vec![of, scales, codes(self, node.inputs[2], &shapes[1])?])
+    }
+
+    /// Parameters of one type that is not computed in, one after the other as they are stored; none where a node is anything else.
+    pub(super) fn concat_of_stored(&mut self, node: &Node) -> Result<Option<String>> {
+        let Op::Concat { axis } = node.op else { return Ok(None) };
+        let (graph, weights) = (self.graph, self.weights);
+        let indices = node.inputs.iter().map(|&id| graph.weight_index(graph.tensor(id)));
+        let Some(indices) = indices.collect::<Option<Vec<usize>>>() else { return Ok(None) };
+        let dtype = weights[indices[0]].dtype;
+        let computed_in = self.tensor(node.output).dtype();
+        if !dtype.is_float()
+            || dtype == computed_in
+            || indices.iter().any(|&index| weights[index].dtype != dtype)
+        {
+            return Ok(None);
+        }
+        let operands = indices.iter().map(|&index| self.stored(index, &weights[index].shape));
+        let operands = operands.collect::<Result<Vec<_>>>()?;
+        let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+        let name = format!("{}/Stored", node.name);
+        let axis = vec![Attribute::int("axis", axis as i64)];
+        self.write("", "Concat", &operands, axis, name.clone(), name.clone());
+        Ok(Some(name))
     }
 
     /// The operator for the type that weights are stored in; of quantized ones, their scales.

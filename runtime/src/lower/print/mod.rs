@@ -108,8 +108,16 @@ impl<'a> Printer<'a> {
         }
         self.place.clone_from(&node.name);
         self.parts = 0;
+        if let Some(stored) = self.concat_of_stored(node)? {
+            let name = self.result_name(node.output);
+            let to = cast(self.tensor(node.output).dtype());
+            self.write("", "Cast", &[&stored], vec![to], format!("{}/Cast", node.name), name.clone());
+            self.names.insert(node.output, name);
+            return Ok(());
+        }
         let operands = match &node.op {
             Op::ExpertLinear(_) => self.expert_operands(node)?,
+            Op::DequantizeLinear { bits, .. } => self.operands_in_blocks(node, *bits)?,
             Op::Contrib(op) if op.codebook().is_some() => self.operands_of_codebook(op, node)?,
             _ => node.inputs.iter().map(|&id| self.operand(id)).collect::<Result<Vec<_>>>()?,
         };

@@ -117,6 +117,10 @@ impl Printer<'_> {
                 written.operator = self.expert_operator(node);
                 expert_linear(*op)
             }
+            Op::DequantizeLinear { group, .. } => {
+                let last = result.rank() - 1;
+                vec![Attribute::int("axis", last as i64), Attribute::int("block_size", *group as i64)]
+            }
             Op::TopK(op) => {
                 more.push(self.integers(&[op.count as i64]));
                 vec![Attribute::int("axis", -1)]
@@ -187,6 +191,13 @@ impl Printer<'_> {
                         let missing = if op.zero_points { 1 } else { 2 };
                         let bias = more.len() - 1;
                         more.splice(bias..bias, vec![String::new(); missing]);
+                    }
+                    // Biases follow the weights of each layer.
+                    Contrib::Moe(_) => {
+                        more.insert(3, String::new());
+                        if more.len() > 5 {
+                            more.insert(5, String::new());
+                        }
                     }
                     _ => {}
                 }
@@ -271,6 +282,11 @@ fn contrib(op: &Contrib) -> Vec<Attribute> {
             blocks(*op).into_iter().chain(axes).collect()
         }
         Contrib::ConvolutionQuantized(op) => conv(op),
+        Contrib::Moe(op) => vec![
+            Attribute::int("k", op.selected as i64),
+            Attribute::string("activation_type", if op.act == Activation::Silu { "silu" } else { "relu" }),
+            Attribute::int("normalize_routing_weights", 1),
+        ],
         Contrib::RmsNorm { epsilon } => {
             vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)]
         }

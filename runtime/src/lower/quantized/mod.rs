@@ -22,9 +22,10 @@ use crate::graph::{
 use crate::weights::BlockQuantized;
 use crate::weights::{Bytes, WeightData};
 use convolutions::Convolution;
-pub(super) use experts::runs_selected_experts;
+pub(super) use experts::{dequantized_experts, runs_selected_experts};
 pub use kernels::Kernels;
 use parts::Parts;
+pub(super) use parts::Weights;
 pub(crate) use readers::Readers;
 
 /// The graph with operations of block-quantized weights where linear layers and embeddings read some, and its weights: codes,

@@ -25,14 +25,20 @@ pub(super) struct Parts {
 }
 
 /// Where parts become weights.
-pub(super) struct Weights<'a> {
-    pub(super) graph: &'a mut Graph,
-    pub(super) located: &'a mut Vec<WeightData>,
+pub(in crate::lower) struct Weights<'a> {
+    pub(in crate::lower) graph: &'a mut Graph,
+    pub(in crate::lower) located: &'a mut Vec<WeightData>,
 }
 
 impl Weights<'_> {
     /// A part that is stored in one type and computed with in another.
-    pub(super) fn add(&mut self, name: &str, stored: Dtype, shape: &[usize], bytes: Bytes) -> Tensor {
+    pub(in crate::lower) fn add(
+        &mut self,
+        name: &str,
+        stored: Dtype,
+        shape: &[usize],
+        bytes: Bytes,
+    ) -> Tensor {
         let computed = if stored == Dtype::U8 { stored } else { Dtype::F32 };
         let tensor = self.graph.stored_weight(name, computed, shape);
         if self.graph.weights.len() > self.located.len() {

@@ -1,9 +1,14 @@
 //! All experts one after the other give what the kernel of selected experts gives.
 
+use std::borrow::Cow;
+
 use super::*;
-use crate::lower::{Target, lower};
+use crate::lower::{Kernels, Target, lower};
 use crate::nn::testing::{evaluate, refusal};
-use crate::nn::{Activation, BatchedExperts, GatedMlp, Routing, combine_experts, experts, softmax_topk};
+use crate::nn::{
+    Activation, BatchedExperts, GatedMlp, Mlp, Routing, combine_experts, experts, softmax_topk,
+    ungated_experts,
+};
 use crate::weights::{Bytes, WeightData};
 use crate::{Dtype, Hardware, Precision};
 
@@ -15,13 +20,23 @@ fn drawn(count: usize, seed: usize) -> Vec<f32> {
 const EXPERT: GatedMlp<'static> =
     GatedMlp { gate: "gate", up: "up", down: "down", width: 3, act: Activation::Silu, bias: true };
 
-/// Twelve positions that each select two of four experts.
+/// Positions that each select some of four experts.
 fn mixture(g: &mut Graph, form: &str) -> Result<Tensor> {
-    let x = g.constant(&[2, 6, 4], drawn(48, 1))?;
-    let logits = g.constant(&[2, 6, 4], drawn(48, 2))?;
-    let routing = softmax_topk(g, &logits, 2, true)?;
+    // Of few positions fewer experts are selected than there are.
+    let (rows, top_k, form) = match form.strip_prefix("few ") {
+        Some(form) => (3, 1, form),
+        None => (12, 2, form),
+    };
+    let x = g.constant(&[1, rows, 4], drawn(4 * rows, 1))?;
+    let logits = g.constant(&[1, rows, 4], drawn(4 * rows, 2))?;
+    let routing = softmax_topk(g, &logits, top_k, true)?;
     match form {
         "modules" => experts(g, &g.scope("experts"), &x, &routing, &EXPERT),
+        "plain" => experts(g, &g.scope("experts"), &x, &routing, &GatedMlp { bias: false, ..EXPERT }),
+        "ungated" => {
+            let mlp = Mlp { up: "up", down: "down", width: 3, act: Activation::Relu, bias: false };
+            ungated_experts(g, &g.scope("experts"), &x, &routing, &mlp)
+        }
         "batched" => {
             let experts =
                 BatchedExperts { gate_up: "gate_up", down: "down", width: 3, act: Activation::Gelu };
@@ -43,6 +58,17 @@ fn mixture(g: &mut Graph, form: &str) -> Result<Tensor> {
             })
         }
     }
+}
+
+/// Weights of no quantization.
+fn floats() -> Cow<'static, [WeightData]> {
+    let float = WeightData {
+        dtype: Dtype::F32,
+        shape: vec![],
+        stored_as: String::new(),
+        bytes: Bytes::memory(vec![]),
+    };
+    Cow::Owned(vec![float; 64])
 }
 
 fn weights(form: &str) -> Vec<(String, Vec<f32>)> {
@@ -76,27 +102,90 @@ fn one_after_the_other_they_give_what_selected_experts_give() {
     }
 }
 
+/// Asserts that a mixture in another form, without `ExpertLinear`, gives what selected experts give.
+fn same(form: &str, other: impl Fn(&mut Graph) -> Result<()>, has: &str) {
+    let weights = weights(form);
+    let weights: Vec<_> = weights.iter().map(|(name, values)| (name.as_str(), values.as_slice())).collect();
+    let Some((shape, want)) = evaluate(&weights, |g| mixture(g, form)) else { return };
+    let formed = |g: &mut Graph| {
+        let y = mixture(g, form)?;
+        g.output("out", &y)?;
+        other(g)?;
+        let lines = g.lines();
+        let is = |line: &String, op: &str| line.contains(&format!(" {op}("));
+        assert!(lines.iter().all(|line| !is(line, "ExpertLinear")), "{form}: {lines:#?}");
+        assert!(lines.iter().any(|line| is(line, has)), "{form}: {lines:#?}");
+        let (_, id) = g.outputs.pop().unwrap();
+        Ok(g.tensor(id).clone())
+    };
+    let Some((got_shape, got)) = evaluate(&weights, formed) else { return };
+    assert_eq!(got_shape, shape);
+    let most = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(most < 1e-6, "{form}: {most}");
+}
+
+#[test]
+fn by_products_of_all_at_once_they_give_what_selected_experts_give() {
+    for form in ["plain", "batched"] {
+        same(form, |g| batched(g, &mut floats(), &Kernels::of(Hardware::Openvino)), "Tile");
+    }
+}
+
+#[test]
+fn by_the_kernel_they_give_what_selected_experts_give() {
+    // ONNX Runtime's kernel on the CPU has no gates.
+    same("ungated", |g| by_kernel(g, &mut floats(), &Target::of(Hardware::Cpu, Precision::F32)), "MoE");
+}
+
+#[test]
+fn by_gathered_weights_they_give_what_selected_experts_give() {
+    for form in ["few modules", "few transposed"] {
+        same(form, |g| gathered(g, &floats()), "Gather");
+    }
+}
+
+#[test]
+fn experts_of_another_form_are_left_to_the_others() {
+    for form in ["modules", "transposed"] {
+        let mut g = Graph::new();
+        let y = mixture(&mut g, form).unwrap();
+        g.output("y", &y).unwrap();
+        let before = g.lines();
+        batched(&mut g, &mut floats(), &Kernels::of(Hardware::Openvino)).unwrap();
+        assert_eq!(g.lines(), before, "{form}");
+    }
+}
+
 #[test]
 fn each_backend_gets_its_form() {
-    let mut g = Graph::new();
-    let y = mixture(&mut g, "modules").unwrap();
-    g.output("y", &y).unwrap();
-    let located: Vec<WeightData> = g
-        .weights()
-        .iter()
-        .map(|weight| WeightData {
-            dtype: Dtype::Bf16,
-            shape: weight.shape.clone(),
-            stored_as: weight.name.clone(),
-            bytes: Bytes::memory(vec![0; 2 * weight.shape.iter().product::<usize>()]),
-        })
-        .collect();
-    let of = |hardware, precision| lower(&g, &located, &Target::of(hardware, precision)).unwrap().operators;
-    let cpu = of(Hardware::Cpu, Precision::F32);
+    let of = |form, hardware, precision| {
+        let mut g = Graph::new();
+        let y = mixture(&mut g, form).unwrap();
+        g.output("y", &y).unwrap();
+        let located: Vec<WeightData> = g
+            .weights()
+            .iter()
+            .map(|weight| WeightData {
+                dtype: Dtype::Bf16,
+                shape: weight.shape.clone(),
+                stored_as: weight.name.clone(),
+                bytes: Bytes::memory(vec![0; 2 * weight.shape.iter().product::<usize>()]),
+            })
+            .collect();
+        lower(&g, &located, &Target::of(hardware, precision)).unwrap().operators
+    };
+    let cpu = of("modules", Hardware::Cpu, Precision::F32);
     assert_eq!(cpu["weft.ExpertLinearBf16"], 3);
     assert!(!cpu.contains_key("Gemm"));
-    assert_eq!(of(Hardware::Openvino, Precision::F32)["MatMul"], 12);
-    assert_eq!(of(Hardware::Cpu, Precision::F16)["Gemm"], 12, "the kernel is for single precision");
+    let half = of("modules", Hardware::Cpu, Precision::F16);
+    assert_eq!(half["Gemm"], 12, "the kernel is for single precision");
+    assert_eq!(of("modules", Hardware::Openvino, Precision::F32)["MatMul"], 12, "biases");
+    let openvino = of("plain", Hardware::Openvino, Precision::F32);
+    assert_eq!((openvino["MatMul"], openvino["Cast"], openvino["Concat"]), (3, 3, 3), "{openvino:?}");
+    assert_eq!(of("plain", Hardware::Webgpu, Precision::F32)["MatMul"], 12);
+    assert_eq!(of("few plain", Hardware::Webgpu, Precision::F32)["MatMul"], 3, "by gathered weights");
+    assert_eq!(of("plain", Hardware::Cuda, Precision::F16)["com.microsoft.MoE"], 1);
+    assert!(!of("modules", Hardware::Cuda, Precision::F16).contains_key("com.microsoft.MoE"), "biases");
 }
 
 #[test]

@@ -49,7 +49,10 @@ fn stored(blocks: &[BlockQuantized]) -> Vec<WeightData> {
 }
 
 fn run(lowered: &Lowered) -> Values {
-    engine::compile(Hardware::Cpu, lowered, &Options::default()).unwrap().run(&given()).unwrap()
+    let mut inputs = given();
+    let graph = lowered.model.graph.as_ref().unwrap();
+    inputs.retain(|name, _| graph.input.iter().any(|input| input.name == *name));
+    engine::compile(Hardware::Cpu, lowered, &Options::default()).unwrap().run(&inputs).unwrap()
 }
 
 #[test]
@@ -173,5 +176,60 @@ fn experts_of_several_forms_run_one_after_the_other() {
     ] {
         let operators = of(blocks, kernels);
         assert_eq!(operators["com.microsoft.MatMulNBits"], 3, "{operators:?}");
+    }
+}
+
+/// All experts at once, as OpenVINO takes them, give what their values give; ONNX Runtime has the operators too.
+#[test]
+fn all_experts_at_once_are_dequantized_block_by_block() {
+    if engine::available(Hardware::Cpu).is_err() {
+        return;
+    }
+    let expert = crate::nn::GatedMlp {
+        gate: "gate",
+        up: "up",
+        down: "down",
+        width: WIDTH,
+        act: crate::nn::Activation::Silu,
+        bias: false,
+    };
+    let graph = || {
+        let mut g = Graph::new();
+        let x = g.input(Input::f32("x", dims![8, 1, WIDTH]));
+        let logits: Vec<f32> = (0..24).map(|i| (i * 7 % 5) as f32).collect();
+        let logits = g.constant(&[8, 1, 3], logits).unwrap();
+        let routing = crate::nn::softmax_topk(&mut g, &logits, 2, true).unwrap();
+        let y = crate::nn::experts(&mut g, &crate::graph::Scope::root(), &x, &routing, &expert).unwrap();
+        g.output("y", &y).unwrap();
+        g
+    };
+    for (bits, kind) in
+        [(4, "middle"), (4, "codes"), (8, "middle"), (2, "codes"), (4, "e2m1"), (4, "minimums")]
+    {
+        let blocks = sample([WIDTH, WIDTH], bits, 32, kind);
+        let g = graph();
+        let with = |bytes: Bytes| -> Vec<WeightData> {
+            let of = |weight: &crate::graph::Weight| WeightData {
+                dtype: Dtype::F32,
+                shape: weight.shape.clone(),
+                stored_as: weight.name.clone(),
+                bytes: bytes.clone(),
+            };
+            g.weights().iter().map(of).collect()
+        };
+        let target = Target::of(Hardware::Openvino, Precision::F32);
+        let lowered = lower(&g, &with(Bytes::Quantized(Arc::new(blocks.clone()))), &target).unwrap();
+        let at_once = lowered.operators.get("DequantizeLinear").copied();
+        assert_eq!(
+            at_once,
+            (kind != "minimums").then_some(3),
+            "{bits} bits, {kind}: {:?}",
+            lowered.operators
+        );
+        let values = Bytes::memory(Dtype::F32.encoded(&blocks.dequantize().unwrap()));
+        let plain = lower(&g, &with(values), &Target::of(Hardware::Cpu, Precision::F32)).unwrap();
+        for report in crate::golden::compare(&run(&lowered), &run(&plain), 1e-5) {
+            assert!(report.passed, "{bits} bits, {kind}: {report:?}");
+        }
     }
 }
