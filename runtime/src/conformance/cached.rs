@@ -11,7 +11,8 @@ use crate::{AnyModel, Cache, Result, Value, Values};
 
 const SEQUENCE: &str = "sequence";
 
-/// Outputs of a prefill and of what follows it, joined, by the names of the golden's; what is wanted stands where padding is.
+/// Outputs of a prefill and of what follows it, joined, by the names of the golden's, and states as [`state_name`] has them; what is
+/// wanted stands where padding is.
 pub(super) struct Steps {
     /// Of single steps.
     pub single: Values,
@@ -65,12 +66,14 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
         if start == prefill && length > prefill + 1 && !loaded.needs_fixed_shapes() {
             let saved = cache.saved()?;
             let outputs = loaded.run_cached(kind, given(length, &deltas)?, &mut cache)?;
+            let left = states(&cache, case)?;
             match saved {
                 Some(saved) => cache.restore(saved)?,
                 None => cache.crop(length - start)?,
             }
             let mut whole = joined.clone();
             join(&mut whole, outputs, case);
+            whole.extend(left);
             together = Some(whole);
         }
         let outputs = loaded.run_cached(kind, given(end, &deltas)?, &mut cache)?;
@@ -80,6 +83,7 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
         join(&mut joined, outputs, case);
         start = end;
     }
+    joined.extend(states(&cache, case)?);
     let seen = ["decoder_attention_mask", "attention_mask"].iter().find_map(|name| {
         inputs.iter().find(|input| input.name == **name && grows(input).is_some())?;
         case.inputs.get(*name)
@@ -92,6 +96,26 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
         }
     }
     Ok((!joined.is_empty()).then_some(Steps { single: joined, together }))
+}
+
+/// The states that a cache holds, of those that the golden has.
+fn states(cache: &Cache, case: &Case) -> Result<Values> {
+    let Some(saved) = cache.saved()?.filter(|_| !case.states.is_empty()) else { return Ok(Values::new()) };
+    let named = saved.values().iter().filter_map(|(input, value)| {
+        let name = input.strip_prefix("past_key_values.")?;
+        case.states.contains_key(name).then(|| (state_name(name), value.clone()))
+    });
+    Ok(named.collect())
+}
+
+/// What a state is called beside outputs.
+fn state_name(name: &str) -> String {
+    format!("state.{name}")
+}
+
+/// The states of a golden by their names beside outputs.
+pub(super) fn wanted_states(case: &Case) -> Values {
+    case.states.iter().map(|(name, value)| (state_name(name), value.clone())).collect()
 }
 
 /// Appends a run's outputs to those of the runs before, of those that the golden has.

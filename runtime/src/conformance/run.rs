@@ -147,9 +147,14 @@ fn attempt_with(
     record.outputs = compare(&outputs, wanted, case.meta.tolerance(target.tolerance));
     if let Some(cached::Steps { single, together }) = cached::steps(loaded.as_ref(), &case, wanted)? {
         let runs = [(Some(single), "cached"), (together, "cached, several tokens at a time")];
-        for (outputs, how) in runs.into_iter().filter_map(|(outputs, how)| Some((outputs?, how))) {
+        for (mut outputs, how) in runs.into_iter().filter_map(|(outputs, how)| Some((outputs?, how))) {
             let wanted = wanted.iter().filter(|(name, _)| outputs.contains_key(*name));
-            let wanted = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
+            let mut wanted: crate::Values = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
+            match exact {
+                // What quantized weights leave is not the reference's.
+                Some(_) => outputs.retain(|name, _| wanted.contains_key(name)),
+                None => wanted.extend(cached::wanted_states(&case)),
+            }
             let reports = compare(&outputs, &wanted, case.meta.tolerance(target.tolerance));
             let named =
                 |report: OutputReport| OutputReport { name: format!("{} ({how})", report.name), ..report };

@@ -24,21 +24,26 @@ pub fn tensors(path: &Path) -> Result<Values> {
     file.iter().map(read).collect()
 }
 
-/// The `in.` and the `out.` tensors.
-pub(super) fn read(path: &Path) -> Result<(Values, Values)> {
+/// The `in.`, the `out.` and the `state.` tensors.
+pub(super) fn read(path: &Path) -> Result<[Values; 3]> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     let damaged = |problem: String| Error::case(path, problem, "make the case again");
     let file = SafeTensors::deserialize(&bytes).map_err(|e| damaged(format!("is damaged: {e}")))?;
-    let (mut inputs, mut outputs) = (Values::new(), Values::new());
+    let (mut inputs, mut outputs, mut states) = (Values::new(), Values::new(), Values::new());
     for (name, view) in file.iter() {
         let value = value(&view).map_err(|problem| damaged(format!("tensor `{name}`: {problem}")))?;
         match name.split_once('.') {
             Some(("in", name)) => inputs.insert(name.to_owned(), value),
             Some(("out", name)) => outputs.insert(name.to_owned(), value),
-            _ => return Err(damaged(format!("tensor `{name}` begins with neither `in.` nor `out.`"))),
+            Some(("state", name)) => states.insert(name.to_owned(), value),
+            _ => {
+                return Err(damaged(format!(
+                    "tensor `{name}` begins with neither `in.` nor `out.` nor `state.`"
+                )));
+            }
         };
     }
-    Ok((inputs, outputs))
+    Ok([inputs, outputs, states])
 }
 
 fn value(view: &TensorView<'_>) -> Result<Value, String> {

@@ -32,6 +32,9 @@ pub struct Case {
     pub inputs: Values,
     /// What the reference gave for it.
     pub outputs: Values,
+    /// What layers of fixed size left in the reference's cache, by `{layer}.conv` and `{layer}.recurrent`, in the axes of Weft's; none
+    /// where the case says nothing of them.
+    pub states: Values,
     /// Who made it, and how it is compared; empty where the folder has no `case.json`.
     pub meta: Meta,
 }
@@ -88,7 +91,7 @@ impl Case {
             let help = "put the reference's inputs and outputs there, as `in.<argument>` and `out.<field>`";
             return Err(Error::case(dir, "has no io.safetensors", help));
         }
-        let (inputs, outputs) = io::read(&path)?;
+        let [inputs, outputs, states] = io::read(&path)?;
         if inputs.is_empty() || outputs.is_empty() {
             return Err(Error::case(
                 path,
@@ -97,7 +100,7 @@ impl Case {
             ));
         }
         let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Self { dir: dir.to_path_buf(), name, inputs, outputs, meta })
+        Ok(Self { dir: dir.to_path_buf(), name, inputs, outputs, states, meta })
     }
 
     /// Weights by the rule, where the case has no files of its own.

@@ -146,6 +146,13 @@ impl Cache {
     }
 }
 
+impl SavedStates {
+    /// The states by the inputs that take them, `past_key_values.{layer}.{what}`.
+    pub(crate) fn values(&self) -> &Values {
+        &self.states
+    }
+}
+
 impl Layout {
     pub(super) fn of(inputs: &[Input], executable: &Executable) -> Self {
         let cached = || inputs.iter().filter(|input| input.name.starts_with("past_key_values."));

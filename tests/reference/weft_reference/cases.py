@@ -19,7 +19,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from weft_reference import weights
+from weft_reference import states, weights
 from weft_reference.files import Files, folder_files, to_json, to_safetensors
 
 # One expert after another: the grouped product refuses rows that are no multiple of 16 bytes.
@@ -36,7 +36,8 @@ class Case:
     `told` are inputs of the reference alone, which Weft finds by itself, `own` those of Weft alone, such as what the reference
     draws at random, which it is built and run `within` to take from there; `written` are fields as a published `config.json`
     has them where `save_pretrained` writes otherwise, `None` where it has none; outputs that begin with one of
-    `without` are not compared, nor are those of `infinite` where they have −∞; `rename` gives the weights of a folder the names of published files that the reference
+    `without` are not compared, nor are those of `infinite` where they have −∞; with `states` those of the cache are, of which
+    layers of fixed size keep some; `rename` gives the weights of a folder the names of published files that the reference
     reads with another package alone."""
 
     path: str
@@ -58,19 +59,23 @@ class Case:
     without: tuple[str, ...] = ()
     infinite: tuple[str, ...] = ()
     rename: Callable[[Path], None] | None = None
+    states: bool = False
 
     def make(self) -> Files:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             with self.within():
                 model, parameters = self.model(folder)
-                outputs = run(model, {**self.inputs, **self.told}, self.forward, self.without, self.infinite)
+                given = {**self.inputs, **self.told}
+                outputs = run(model, given, self.forward, self.without, self.infinite)
+                left = states.left(model, given) if self.states else {}
             rewrite(folder / "config.json", self.written)
             if self.rename:
                 self.rename(folder)
             files = folder_files(folder)
         tensors = {f"in.{name}": value for name, value in {**self.inputs, **self.own}.items()}
         tensors |= {f"out.{name}": value for name, value in outputs.items()}
+        tensors |= {f"state.{name}": value for name, value in left.items()}
         case = {
             "format": 1,
             "model": self.config.model_type,

@@ -57,7 +57,7 @@ N_EMBD: Changes = {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4, "n
 
 class Decoder(NamedTuple):
     """`model` is the folder's name, `prefix` what classes begin with; `cases` are changes of the language model;
-    outputs that begin with one of `without` are not compared."""
+    outputs that begin with one of `without` are not compared; with `states` those of the cache are."""
 
     model: str
     prefix: str
@@ -67,6 +67,7 @@ class Decoder(NamedTuple):
     config: str = ""
     base: Changes = TINY
     without: tuple[str, ...] = ()
+    states: bool = False
 
 
 def batch(padding: str, key: str = "text", lengths: tuple[int, ...] = (11, 7)) -> Inputs:
@@ -86,13 +87,15 @@ def cases(decoder: Decoder) -> Iterator[Case]:
         # With biases of distance, Falcon's plain attention adds them twice.
         attention = "sdpa" if getattr(config, "alibi", False) is True else "eager"
         path = f"{decoder.model}/{name}"
+        # Over texts longer than a chunk, where there is such a case.
+        states = decoder.states and name == ("long" if "long" in decoder.cases else "causal-lm")
         if any(field in decoder.changes for field in CHOSEN):
             padding = "left" if inputs is left or name == "long" else "right"
             return SteadyCase(
-                path, model_class, config, inputs, notes, attention=attention, padding=padding, written=written
+                path, model_class, config, inputs, notes, attention=attention, padding=padding, written=written, states=states
             )
         return Case(
-            path, model_class, config, inputs, notes, attention=attention, written=written, without=decoder.without
+            path, model_class, config, inputs, notes, attention=attention, written=written, without=decoder.without, states=states
         )
 
     language = decoder.prefix + decoder.heads["causal-lm"]

@@ -46,6 +46,7 @@ DECODERS: tuple[Decoder, ...] = (
             "bias": {"add_bias_linear": True},
             "one-block": {"num_mem_blocks": 1, "mamba_ngroups": 1, "time_step_min": 0.1, "mamba_d_conv": 3},
         },
+        states=True,
     ),
     Decoder(
         "zamba",
@@ -57,6 +58,7 @@ DECODERS: tuple[Decoder, ...] = (
             "one-head": {"n_mamba_heads": 1, "mamba_d_conv": 3, "mamba_expand": 3},
             "periods": DEFAULT_LAYERS | {"written": DEFAULT_LAYERS},
         },
+        states=True,
     ),
     Decoder(
         "minimax",
@@ -77,6 +79,7 @@ DECODERS: tuple[Decoder, ...] = (
             "window": {"sliding_window": 4},
             "tied": TIED,
         },
+        states=True,
     ),
     Decoder(
         "bailing_hybrid",
@@ -106,6 +109,7 @@ DECODERS: tuple[Decoder, ...] = (
             "bias": BIAS,
             "yarn": rope("yarn", factor=4.0, original_max_position_embeddings=16, mscale=0.7, mscale_all_dim=1.0),
         },
+        states=True,
     ),
     Decoder(
         "lfm3",
@@ -123,6 +127,7 @@ DECODERS: tuple[Decoder, ...] = (
             "plain": {"use_sandwich_norm": False, "use_attention_gate": False},
             "untied": UNTIED,
         },
+        states=True,
     ),
     Decoder(
         "rwkv",

@@ -49,6 +49,7 @@ DECODERS = (
             "untied": UNTIED,
         },
         base=TINY | {"pad_token_id": 0},
+        states=True,
     ),
     Decoder(
         "mamba",
@@ -61,6 +62,7 @@ DECODERS = (
             "untied": UNTIED,
         },
         base=STATE,
+        states=True,
     ),
     Decoder(
         "falcon_mamba",
@@ -68,6 +70,7 @@ DECODERS = (
         {"state_size": 5, "mixer_rms_eps": 1e-3},
         {"bias": {"use_bias": True, "use_conv_bias": False}, "rank": {"time_step_rank": 3, "expand": 3}, "untied": UNTIED},
         base=STATE,
+        states=True,
     ),
     Decoder(
         "mamba2",
@@ -81,6 +84,7 @@ DECODERS = (
             "tied": TIED,
         },
         base=STATE,
+        states=True,
     ),
     Decoder(
         "lfm2_moe",
@@ -98,6 +102,7 @@ DECODERS = (
             "bias": {"conv_bias": True, "conv_L_cache": 4},
             "untied": UNTIED,
         },
+        states=True,
     ),
     Decoder(
         "bamba",
@@ -109,6 +114,7 @@ DECODERS = (
             "one-group": {"mamba_n_groups": 1, "mamba_expand": 1},
             "tied": TIED,
         },
+        states=True,
     ),
     Decoder(
         "granitemoehybrid",
@@ -133,6 +139,7 @@ DECODERS = (
             "bias": {"attention_bias": True, "mamba_proj_bias": True, "mamba_conv_bias": False},
             "tied": TIED,
         },
+        states=True,
     ),
     Decoder(
         "jamba",
@@ -151,6 +158,7 @@ DECODERS = (
             "bias": {"mamba_proj_bias": True, "mamba_conv_bias": False, "mamba_dt_rank": 3, "mamba_expand": 1},
             "tied": TIED,
         },
+        states=True,
     ),
     Decoder(
         "falcon_h1",
@@ -174,6 +182,7 @@ DECODERS = (
             "bias": {"attention_bias": True, "mlp_bias": True, "mamba_proj_bias": True, "projectors_bias": True},
             "tied": TIED,
         },
+        states=True,
     ),
     Decoder(
         "qwen3_next",
@@ -198,6 +207,7 @@ DECODERS = (
             "bias": BIAS,
             "tied": TIED,
         },
+        states=True,
     ),
     Decoder(
         "olmo_hybrid",
@@ -210,6 +220,7 @@ DECODERS = (
             "bias": BIAS,
             "tied": TIED,
         },
+        states=True,
     ),
     Decoder(
         "kimi_linear",
@@ -238,6 +249,7 @@ DECODERS = (
             "groups": {"n_group": 2, "topk_group": 1},
             "bias": BIAS,
         },
+        states=True,
     ),
     Decoder(
         "nemotron_h",
@@ -264,6 +276,7 @@ DECODERS = (
             "one-group": {"n_groups": 1, "conv_kernel": 3, "time_step_min": 0.1},
             "pattern": {"layers_block_type": None, "hybrid_override_pattern": "M*-ME", "written": PATTERN},
         },
+        states=True,
     ),
     Decoder(
         "recurrent_gemma",
@@ -276,5 +289,6 @@ DECODERS = (
             "bias": BIAS,
             "untied": UNTIED,
         },
+        states=True,
     ),
 )
