@@ -7,6 +7,7 @@ mod work;
 use std::io::BufRead;
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Instant;
 
 use ndarray::ArrayD;
@@ -19,7 +20,7 @@ use super::subject::{Request, Subject};
 use crate::GraphKind;
 use crate::graph::{Dtype, Input};
 use crate::session::millis;
-use crate::{Error, Result, Value, golden};
+use crate::{Error, Precision, Result, Value, golden};
 
 pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
@@ -36,6 +37,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
         threads: Some(arguments.number("threads", 2)?),
         kind: if arguments.get("generate").is_some() { GraphKind::Decode } else { GraphKind::Forward },
         map_weights: arguments.flag("map-weights")?,
+        kv_cache: arguments.get("kv-cache").map(Precision::from_str).transpose()?,
         weights: golden::rule_of(Path::new(dir))?,
         // As users have it.
         exact_activations: Some(false),
@@ -58,6 +60,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
         "first_ms": first_ms,
         "first_round_ms": first,
         "private_bytes": own(),
+        "cache": work.cached().map(|[positions, bytes]| json!({"positions": positions, "bytes": bytes})),
         "weights_bytes": loaded.weight_bytes(),
         "placement": loaded.placement().counts(),
         "hardware": loaded.hardware(),

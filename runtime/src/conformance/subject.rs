@@ -34,6 +34,8 @@ pub(super) struct Request<'a> {
     pub dequantized: bool,
     /// Whether kernels of quantized weights may not round what they multiply with; in single precision where not said.
     pub exact_activations: Option<bool>,
+    /// What keys and values are cached in.
+    pub kv_cache: Option<Precision>,
     pub lowering: Option<Lowering>,
     /// Parts whose values are wanted besides the outputs.
     pub probes: &'a [String],
@@ -135,6 +137,9 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
     }
     if let Some(map) = request.map_weights {
         loader = loader.map_weights(map);
+    }
+    if let Some(precision) = request.kv_cache {
+        loader = loader.kv_cache(precision);
     }
     if let Some(weights) = request.weights {
         loader = loader.weights(weights);

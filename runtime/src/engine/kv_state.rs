@@ -21,6 +21,13 @@ impl KvState {
         self.host.contains_key(input) || self.values.contains_key(input)
     }
 
+    /// The bytes of all cached tensors.
+    pub(crate) fn bytes(&self) -> usize {
+        let host =
+            self.host.values().map(|value| value.shape().iter().product::<usize>() * value.dtype().size());
+        host.chain(self.values.values().map(onnxruntime::bytes)).sum()
+    }
+
     /// Truncates an input's cached tensor to its last positions along an axis, or zero-pads it before them.
     ///
     /// # Errors

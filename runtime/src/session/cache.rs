@@ -54,6 +54,11 @@ impl Cache {
         self.past
     }
 
+    /// The bytes of what is cached, as the engine holds it; 0 in a page, whose script does not tell.
+    pub fn bytes(&self) -> usize {
+        self.state.bytes()
+    }
+
     /// Whether nothing is cached.
     pub fn is_empty(&self) -> bool {
         self.past == 0

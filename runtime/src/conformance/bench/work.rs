@@ -1,5 +1,6 @@
 //! What a round does: a forward pass, or tokens one by one.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
@@ -20,7 +21,12 @@ pub(super) type Round = BTreeMap<&'static str, f64>;
 
 pub(super) enum Work {
     Forward(Values),
-    Tokens { inputs: Values, count: usize },
+    Tokens {
+        inputs: Values,
+        count: usize,
+        /// The positions and bytes that a decoder cached last.
+        cached: Cell<Option<[usize; 2]>>,
+    },
 }
 
 impl Work {
@@ -36,7 +42,7 @@ impl Work {
         };
         Ok(match arguments.number("generate", 0)? {
             0 => Self::Forward(inputs),
-            count => Self::Tokens { inputs, count },
+            count => Self::Tokens { inputs, count, cached: Cell::default() },
         })
     }
 
@@ -47,10 +53,18 @@ impl Work {
                 model.run(inputs.clone())?;
                 Ok(Round::from([("run", millis(start))]))
             }
-            Self::Tokens { inputs, count } if model.graph_kinds().contains(&GraphKind::Encoder) => {
+            Self::Tokens { inputs, count, .. } if model.graph_kinds().contains(&GraphKind::Encoder) => {
                 encoder_decoder(model, inputs, *count)
             }
-            Self::Tokens { inputs, count } => decoder(model, inputs, *count),
+            Self::Tokens { inputs, count, cached } => decoder(model, inputs, *count, cached),
+        }
+    }
+
+    /// The positions and bytes that the last round cached; none where it was no decoder's.
+    pub(super) fn cached(&self) -> Option<[usize; 2]> {
+        match self {
+            Self::Tokens { cached, .. } => cached.get(),
+            Self::Forward(_) => None,
         }
     }
 }
@@ -79,7 +93,12 @@ fn encoder_decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Resul
 }
 
 /// A prompt with what else its pass takes, images for one, then tokens one by one, each the most probable after the one before.
-fn decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Result<Round> {
+fn decoder(
+    model: &dyn AnyModel,
+    inputs: &Values,
+    count: usize,
+    cached: &Cell<Option<[usize; 2]>>,
+) -> Result<Round> {
     let Some(Value::I64(ids)) = inputs.get("input_ids") else {
         return Err(Error::input("input_ids", "a decoder goes on from tokens", "give `in.input_ids`"));
     };
@@ -98,6 +117,7 @@ fn decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Result<Round>
         steps.push(millis(start));
     }
     let token = (millis(start) - prefill) / count as f64;
+    cached.set(decoder.cached());
     let mut round = Round::from([("prefill", prefill), ("token", token)]);
     if count >= 2 * PART {
         round.insert("token_first", median(&mut steps[..PART]));

@@ -45,6 +45,14 @@ pub(super) fn value(hardware: Hardware, value: &Held) -> Result<Value> {
     session::read(value).map_err(|e| Error::engine(hardware, format!("ONNX Runtime gave a tensor back: {e}")))
 }
 
+/// The bytes of a tensor's elements.
+pub(super) fn bytes(value: &Held) -> usize {
+    match value.dtype() {
+        ort::value::ValueType::Tensor { ty, shape, .. } => ty.byte_size(shape.num_elements()).unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// The library's version; an error where the backend's provider or device is missing.
 pub(super) fn version(hardware: Hardware) -> Result<String> {
     let (environment, path) = environment(hardware)?;

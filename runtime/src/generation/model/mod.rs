@@ -117,6 +117,11 @@ impl<'a> ModelDecoder<'a> {
         self
     }
 
+    /// The positions that are cached, and the bytes of keys, values and states; none where the model caches none.
+    pub fn cached(&self) -> Option<[usize; 2]> {
+        self.cache.as_ref().map(|cache| [cache.len(), cache.bytes()])
+    }
+
     fn run(
         &mut self,
         kind: GraphKind,
