@@ -61,6 +61,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::kolibri1::Model>(),
     #[cfg(feature = "laguna")]
     DynArchitecture::of::<crate::laguna::Model>(),
+    #[cfg(feature = "llama4_text")]
+    DynArchitecture::of::<crate::llama4_text::Model>(),
     #[cfg(feature = "longcat_flash")]
     DynArchitecture::of::<crate::longcat_flash::Model>(),
     #[cfg(feature = "mellum")]

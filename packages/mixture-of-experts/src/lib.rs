@@ -61,6 +61,8 @@ pub use weft_jetmoe as jetmoe;
 pub use weft_kolibri1 as kolibri1;
 #[cfg(feature = "laguna")]
 pub use weft_laguna as laguna;
+#[cfg(feature = "llama4_text")]
+pub use weft_llama4_text as llama4_text;
 #[cfg(feature = "longcat_flash")]
 pub use weft_longcat_flash as longcat_flash;
 #[cfg(feature = "mellum")]

@@ -49,6 +49,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::gemma2::Model>(),
     #[cfg(feature = "gemma3_text")]
     DynArchitecture::of::<crate::gemma3_text::Model>(),
+    #[cfg(feature = "gemma3n_text")]
+    DynArchitecture::of::<crate::gemma3n_text::Model>(),
     #[cfg(feature = "gemma4_assistant")]
     DynArchitecture::of::<crate::gemma4_assistant::Model>(),
     #[cfg(feature = "gemma4_text")]

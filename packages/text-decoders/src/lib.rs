@@ -49,6 +49,8 @@ pub use weft_gemma as gemma;
 pub use weft_gemma2 as gemma2;
 #[cfg(feature = "gemma3_text")]
 pub use weft_gemma3_text as gemma3_text;
+#[cfg(feature = "gemma3n_text")]
+pub use weft_gemma3n_text as gemma3n_text;
 #[cfg(feature = "gemma4_assistant")]
 pub use weft_gemma4_assistant as gemma4_assistant;
 #[cfg(feature = "gemma4_text")]

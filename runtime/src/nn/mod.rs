@@ -1,7 +1,9 @@
 //! Blocks that models share, as functions over the graph: attention, masks, position embeddings, norms, mixtures of experts,
 //! patches, windows, convolutions, pooling. Each names the paper or the class of `transformers` that defines it.
 
+mod activation_sparsity;
 mod alibi;
+mod altup;
 mod anti_aliased;
 mod any_windows;
 mod attention;
@@ -91,10 +93,12 @@ mod xielu;
 mod zamba;
 
 pub use crate::graph::{Activation, Attention, LinearAttention, SelectiveScan};
+pub use activation_sparsity::{gaussian_topk, normal_quantile, normal_share};
 pub use alibi::{
     alibi, alibi_bfloat16, alibi_by_key, alibi_slopes, alibi_slopes_with_max, attention_sinks,
     causal_and_padding_mask,
 };
+pub use altup::AltUp;
 pub use anti_aliased::anti_aliased_snake;
 pub use any_windows::{AnyWindows, patch_merge_any};
 pub use attention::{

@@ -68,6 +68,11 @@ pub(super) fn add(
                 fails: format!("self.{ident}.iter().any(|&value| value < {min})"),
                 message: format!("format!(\"{shown}: {{:?}} has a value less than {min}\", self.{ident})"),
             }),
+            (ConfigType::PerLayer, ..) if !optional => config.checks.push(Check {
+                reads: vec![],
+                fails: format!("self.{ident}.0.iter().any(|&value| value < {min})"),
+                message: format!("format!(\"{shown}: {{:?}} has a value less than {min}\", self.{ident}.0)"),
+            }),
             (ConfigType::Pair, ..) if !optional => config.checks.push(Check {
                 reads: vec![],
                 fails: format!("self.{ident}.height < {min} || self.{ident}.width < {min}"),

@@ -34,6 +34,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "jetmoe", category: "mixture-of-experts", model_types: &["jetmoe"] },
     KnownModel { name: "kolibri1", category: "mixture-of-experts", model_types: &["kolibri1"] },
     KnownModel { name: "laguna", category: "mixture-of-experts", model_types: &["laguna"] },
+    KnownModel { name: "llama4_text", category: "mixture-of-experts", model_types: &["llama4_text"] },
     KnownModel { name: "longcat_flash", category: "mixture-of-experts", model_types: &["longcat_flash"] },
     KnownModel { name: "mellum", category: "mixture-of-experts", model_types: &["mellum"] },
     KnownModel { name: "mimo_v2_flash", category: "mixture-of-experts", model_types: &["mimo_v2_flash"] },

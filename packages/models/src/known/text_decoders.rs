@@ -28,6 +28,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "gemma", category: "text-decoders", model_types: &["gemma"] },
     KnownModel { name: "gemma2", category: "text-decoders", model_types: &["gemma2"] },
     KnownModel { name: "gemma3_text", category: "text-decoders", model_types: &["gemma3_text"] },
+    KnownModel { name: "gemma3n_text", category: "text-decoders", model_types: &["gemma3n_text"] },
     KnownModel { name: "gemma4_assistant", category: "text-decoders", model_types: &["gemma4_assistant"] },
     KnownModel { name: "gemma4_text", category: "text-decoders", model_types: &["gemma4_text"] },
     KnownModel { name: "gemma4_unified_assistant", category: "text-decoders", model_types: &["gemma4_unified_assistant"] },

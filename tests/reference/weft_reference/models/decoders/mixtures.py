@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft_reference.models.decoders.family import BIAS, LAYERS, SPECIAL, TIED, TINY, UNTIED, WIDE_HEADS, WINDOW, Decoder
+from weft_reference.models.decoders.family import BIAS, HEADS, LAYERS, SPECIAL, TIED, TINY, UNTIED, WIDE_HEADS, WINDOW, Decoder
 from weft_reference.models.decoders.latent import SPARSE_FIRST, YARN
 from weft_reference.models.decoders.ropes import LONG, SHORT, Changes, rope
 
@@ -40,6 +40,22 @@ def dbrx(ffn: Changes | None = None, **attention: float) -> Changes:
 
 
 DECODERS: tuple[Decoder, ...] = (
+    Decoder(
+        "llama4_text",
+        "Llama4",
+        {"num_hidden_layers": 4, "head_dim": 8, "intermediate_size": 24, "intermediate_size_mlp": 40, "num_local_experts": 4}
+        | {"num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "attention_chunk_size": 5, "floor_scale": 4},
+        {
+            "every-layer": {"interleave_moe_layer_step": 1, "num_experts_per_tok": 2},
+            "listed": {"moe_layers": [0, 3]},
+            "layer-types": {"layer_types": ["full_attention", "chunked_attention"] * 2, "no_rope_layers": [0, 1, 1, 0]},
+            "plain-heads": {"use_qk_norm": False, "attn_temperature_tuning": False},
+            "bias": BIAS,
+            "tied": TIED,
+        },
+        HEADS | {"base": "TextModel"},
+        config="Llama4Text",
+    ),
     Decoder(
         "phimoe",
         "Phimoe",

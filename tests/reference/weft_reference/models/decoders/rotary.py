@@ -71,6 +71,27 @@ DECODERS = (
         HEADS | {"base": "TextModel", "sequence-classification": "TextForSequenceClassification"},
         config="Gemma3Text",
     ),
+    Decoder(
+        "gemma3n_text",
+        "Gemma3n",
+        {"num_hidden_layers": 4, "head_dim": 12, "layer_types": ["sliding_attention", "full_attention"] * 2}
+        | {"num_kv_shared_layers": 2, "hidden_size_per_layer_input": 6, "vocab_size_per_layer_input": 61, "laurel_rank": 5}
+        | {"activation_sparsity_pattern": [0.9, 0.5, 0.0, 0.0]}
+        | WINDOW,
+        {
+            "unshared": {"num_kv_shared_layers": 0},
+            "widths": {"intermediate_size": [48, 24, 40, 36]},
+            "fewer-words": {"vocab_size_per_layer_input": 40},
+            "streams": {"altup_num_inputs": 3, "altup_active_idx": 1},
+            "unscaled": {"altup_correct_scale": False},
+            "bias": BIAS,
+            # Without lists, one layer of five has full attention, and the first ten of many have sparse gates.
+            "defaults": {"num_hidden_layers": 11, "layer_types": None, "activation_sparsity_pattern": None, "intermediate_size": 256},
+            "untied": UNTIED,
+        },
+        HEADS | {"base": "TextModel"},
+        config="Gemma3nText",
+    ),
     Decoder("phi", "Phi", {}, {"norms": {"qk_layernorm": True}}),
     Decoder(
         "phi3",
