@@ -21,6 +21,7 @@ mod any_model;
 #[cfg(feature = "audio")]
 pub mod audio;
 mod auto;
+mod base64;
 pub mod cli;
 mod clock;
 mod codebook;

@@ -3,6 +3,7 @@
 //! Reference: `llama-vocab.cpp` of llama.cpp, `LlamaConverter` and `GPT2Converter` of transformers.
 
 mod merges;
+mod pieces;
 mod splits;
 
 use serde_json::{Map, Value as Json, json};
@@ -94,6 +95,22 @@ impl<'a> Vocabulary<'a> {
         tokens.filter(|(_, (_, kind))| **kind != Kind::Unused).map(|(id, (token, kind))| (id, *token, *kind))
     }
 
+    /// The merges that the file lists.
+    fn merges(&self) -> Result<Vec<&'a str>> {
+        let merges = self.gguf.files[0].texts("tokenizer.ggml.merges");
+        merges.ok_or_else(|| wrong(self.gguf, "has no `tokenizer.ggml.merges`"))
+    }
+
+    /// A score for each token.
+    fn scores(&self) -> Result<Vec<f64>> {
+        let scores = self.gguf.files[0].numbers("tokenizer.ggml.scores").unwrap_or_default();
+        if scores.len() != self.tokens.len() {
+            let problem = format!("has {} tokens, but the scores of {}", self.tokens.len(), scores.len());
+            return Err(wrong(self.gguf, problem));
+        }
+        Ok(scores)
+    }
+
     fn ids(&self) -> Map<String, Json> {
         self.used().map(|(id, token, _)| (token.to_owned(), json!(id))).collect()
     }
@@ -112,11 +129,11 @@ impl<'a> Vocabulary<'a> {
         added.map(token).collect()
     }
 
-    /// What begins and ends a text.
-    fn template(&self, begins: bool) -> Json {
+    /// What begins and ends a text, where the file does not say otherwise.
+    fn template(&self, begins: bool, ends: bool) -> Json {
         let asked = |key: &str, default| self.value(key).and_then(Value::bool).unwrap_or(default);
         let bos = self.id("bos").filter(|_| asked("add_bos_token", begins));
-        let eos = self.id("eos").filter(|_| asked("add_eos_token", false));
+        let eos = self.id("eos").filter(|_| asked("add_eos_token", ends));
         if bos.is_none() && eos.is_none() {
             return Json::Null;
         }
@@ -152,11 +169,14 @@ pub(super) fn json(gguf: &Gguf) -> Result<Option<Json>> {
     let vocabulary = Vocabulary::of(gguf)?;
     match vocabulary.value("model").and_then(Value::text) {
         Some("gpt2") => byte_pairs(&vocabulary).map(Some),
-        Some("llama") => sentence_pieces(&vocabulary).map(Some),
+        Some("llama") => pieces::byte_pairs(&vocabulary, pieces::Merges::ByScore).map(Some),
+        Some("gemma4") => pieces::byte_pairs(&vocabulary, pieces::Merges::Listed).map(Some),
+        Some("t5") => pieces::unigram(&vocabulary).map(Some),
         Some("bert") => Ok(None),
         found => {
             let found = found.unwrap_or("none");
-            Err(wrong(gguf, format!("has a tokenizer of the kind `{found}`; gpt2, llama and bert are read")))
+            let known = "gpt2, llama, gemma4, t5 and bert are read";
+            Err(wrong(gguf, format!("has a tokenizer of the kind `{found}`; {known}")))
         }
     }
 }
@@ -167,8 +187,7 @@ fn byte_pairs(vocabulary: &Vocabulary<'_>) -> Result<Json> {
     let name = vocabulary.value("pre").and_then(Value::text).unwrap_or("default");
     let split = splits::of(name)
         .ok_or_else(|| wrong(gguf, format!("splits texts before merging as `{name}`, which is not known")))?;
-    let merges = gguf.files[0].texts("tokenizer.ggml.merges");
-    let merges = merges.ok_or_else(|| wrong(gguf, "has no `tokenizer.ggml.merges`"))?;
+    let merges = vocabulary.merges()?;
     let byte_level = |regex: bool| json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": regex});
     let mut steps: Vec<Json> = split.before.iter().map(splits::Step::json).collect();
     steps.push(byte_level(split.words));
@@ -178,53 +197,12 @@ fn byte_pairs(vocabulary: &Vocabulary<'_>) -> Result<Json> {
         "added_tokens": vocabulary.added(),
         "normalizer": if split.nfc { json!({"type": "NFC"}) } else { Json::Null },
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
-        "post_processor": vocabulary.template(split.begins),
+        "post_processor": vocabulary.template(split.begins, false),
         "decoder": byte_level(true),
         "model": {
             "type": "BPE",
             "dropout": null, "unk_token": null, "continuing_subword_prefix": null, "end_of_word_suffix": null,
             "fuse_unk": false, "byte_fallback": false, "ignore_merges": split.ignore_merges,
-            "vocab": vocabulary.ids(),
-            "merges": merges,
-        },
-    }))
-}
-
-/// SentencePiece's byte-pair encoding, whose merges are by the scores of what they give.
-fn sentence_pieces(vocabulary: &Vocabulary<'_>) -> Result<Json> {
-    let gguf = vocabulary.gguf;
-    let scores = gguf.files[0].numbers("tokenizer.ggml.scores").unwrap_or_default();
-    if scores.len() != vocabulary.tokens.len() {
-        let problem = format!("has {} tokens, but the scores of {}", vocabulary.tokens.len(), scores.len());
-        return Err(wrong(gguf, problem));
-    }
-    let pieces = vocabulary.used().filter(|(_, _, kind)| *kind == Kind::Normal || *kind == Kind::UserDefined);
-    let merges = merges::by_score(&pieces.map(|(id, piece, _)| (piece, scores[id])).collect::<Vec<_>>());
-    let prefix = vocabulary.value("add_space_prefix").and_then(Value::bool).unwrap_or(true);
-    let spaces = json!({"type": "Replace", "pattern": {"String": " "}, "content": SPACE});
-    let mut normalizers = vec![];
-    let mut decoders = vec![
-        json!({"type": "Replace", "pattern": {"String": SPACE}, "content": " "}),
-        json!({"type": "ByteFallback"}),
-        json!({"type": "Fuse"}),
-    ];
-    if prefix {
-        normalizers.push(json!({"type": "Prepend", "prepend": SPACE}));
-        decoders.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
-    }
-    normalizers.push(spaces);
-    let unknown = vocabulary.used().find(|(_, _, kind)| *kind == Kind::Unknown).map(|(_, token, _)| token);
-    Ok(json!({
-        "version": "1.0",
-        "added_tokens": vocabulary.added(),
-        "normalizer": {"type": "Sequence", "normalizers": normalizers},
-        "pre_tokenizer": null,
-        "post_processor": vocabulary.template(true),
-        "decoder": {"type": "Sequence", "decoders": decoders},
-        "model": {
-            "type": "BPE",
-            "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null, "end_of_word_suffix": null,
-            "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
             "vocab": vocabulary.ids(),
             "merges": merges,
         },

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::filled::{field, filled, special_token};
+use crate::base64;
 
 /// A field of a message: a number, or bytes.
 enum Field<'a> {
@@ -111,7 +112,7 @@ pub(super) fn tokenizer_json(bytes: &[u8], eos: &str) -> Option<Value> {
             ("$special", field(eos, filled(special, &ends))),
             ("$unknown", unknown.into()),
             ("$vocab", vocab.into()),
-            ("$charsmap", base64(charsmap).into()),
+            ("$charsmap", base64::encode(charsmap).into()),
         ],
     );
     if charsmap.is_empty()
@@ -147,19 +148,6 @@ const TOKENIZER: &str = r#"{
     "model": {"type": "Unigram", "unk_id": "$unknown", "vocab": "$vocab", "byte_fallback": false}
 }"#;
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let word = three.iter().chain(&[0, 0]).take(3).fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
-        for place in 0..4 {
-            let letter = LETTERS[(word >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= three.len() { letter.into() } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,10 +177,5 @@ mod tests {
         assert!(tokenizer_json(&[piece("a", 1), piece("</s>", 3)].concat(), "</s>").is_none());
         assert!(tokenizer_json(b"not one", "</s>").is_none());
         assert!(tokenizer_json(&[10, 200], "</s>").is_none());
-    }
-
-    #[test]
-    fn bytes_are_written_in_base_64() {
-        assert_eq!([&b"abc"[..], b"ab", b"a"].map(base64), ["YWJj", "YWI=", "YQ=="]);
     }
 }

@@ -5,6 +5,7 @@ The oracles are `transformers`' own classes over the same vocabulary, and for pi
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,14 @@ from typing import Any
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as proto
-from transformers import BertTokenizer, CohereTokenizer, GPT2Tokenizer, GPTNeoXTokenizer, Qwen2Tokenizer
+from transformers import (
+    BertTokenizer,
+    CohereTokenizer,
+    GemmaTokenizer,
+    GPT2Tokenizer,
+    GPTNeoXTokenizer,
+    Qwen2Tokenizer,
+)
 
 from weft_reference.byte_pairs import merged
 from weft_reference.files import Files, to_json
@@ -144,6 +152,72 @@ def pieces(prefix: bool) -> tuple[dict[str, Any], Callable[[str], list[int]]]:
     return values, lambda text: [1, *processor.encode(text)]
 
 
+def listed_pieces() -> tuple[dict[str, Any], Callable[[str], list[int]]]:
+    """Gemma's byte-pair encoding, with its merges in the file, as Gemma 4's have them."""
+    words = Counter(SPACE + word for word in corpus().split())
+    merges = learned(words)
+    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    tokens = [*special, *(f"<0x{byte:02X}>" for byte in range(256))]
+    letters = sorted({letter for word in words for letter in word})
+    tokens += [*dict.fromkeys("".join(pair) for pair in merges), *letters]
+    tokenizer = GemmaTokenizer(vocab={token: index for index, token in enumerate(tokens)}, merges=merges)
+    types = [CONTROL] * 3 + [UNKNOWN, CONTROL] + [BYTE] * 256
+    values = {
+        "model": "gemma4",
+        "tokens": tokens,
+        "scores": [-1000.0] * len(tokens),
+        "token_type": types + [NORMAL] * (len(tokens) - len(types)),
+        "merges": [" ".join(pair) for pair in merges],
+        "padding_token_id": 0,
+        "eos_token_id": 1,
+        "bos_token_id": 2,
+        "unknown_token_id": 3,
+        "mask_token_id": 4,
+        "add_space_prefix": False,
+        "add_bos_token": True,
+    }
+    return values, lambda text: [2, *tokenizer.encode(text, add_special_tokens=False)]
+
+
+def unigrams() -> tuple[dict[str, Any], Callable[[str], list[int]]]:
+    """SentencePiece's unigrams, with a table by which texts are normalised, as T5's."""
+    trained = io.BytesIO()
+    with tempfile.TemporaryDirectory() as temporary:
+        rules = Path(temporary) / "rules.tsv"
+        # A composed letter for two, a ligature's letters, and a space for what is none: letters as hexadecimal numbers.
+        rules.write_text("65 301\tE9\n41 30A\tC5\nFB01\t66 69\nA0\t20\n9\t20\nA\t20\nD\t20\n")
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(corpus().splitlines()),
+            model_writer=trained,
+            model_type="unigram",
+            vocab_size=160,
+            hard_vocab_limit=False,
+            normalization_rule_tsv=str(rules),
+            pad_id=0,
+            eos_id=1,
+            unk_id=2,
+            bos_id=-1,
+            num_threads=1,
+            minloglevel=2,
+        )
+    model = proto.ModelProto.FromString(trained.getvalue())
+    processor = sentencepiece.SentencePieceProcessor(model_proto=trained.getvalue())
+    values = {
+        "model": "t5",
+        "pre": "default",
+        "tokens": [piece.piece for piece in model.pieces],
+        "scores": [piece.score for piece in model.pieces],
+        "token_type": [int(piece.type) for piece in model.pieces],
+        "padding_token_id": 0,
+        "eos_token_id": 1,
+        "unknown_token_id": 2,
+        "add_space_prefix": True,
+        "remove_extra_whitespaces": True,
+        "precompiled_charsmap": model.normalizer_spec.precompiled_charsmap,
+    }
+    return values, lambda text: [*processor.encode(text), 1]
+
+
 def word_pieces() -> tuple[dict[str, Any], Callable[[str], list[int]]]:
     """BERT's."""
     tokens = (DATA / "vocab.txt").read_text(encoding="utf-8").split("\n")
@@ -177,4 +251,6 @@ def tokenizers() -> Iterator[TokenizerCase]:
     yield case("command-r", lambda: byte_level(CohereTokenizer, "command-r", ["<|END_OF_TURN_TOKEN|>", "<UNK>", "<BOS_TOKEN>", "<PAD>", "<CLS>", "<SEP>", "<MASK_TOKEN>"]))
     yield case("llama", lambda: pieces(True))
     yield case("gemma", lambda: pieces(False))
+    yield case("gemma4", listed_pieces)
+    yield case("t5", unigrams)
     yield case("bert", word_pieces)
