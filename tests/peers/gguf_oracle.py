@@ -18,16 +18,24 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from weft_reference.gguf_converters import CONVERTERS
+from weft_reference.gguf_converters import converter_of
 from weft_reference.gguf_files import GgufCase
-from weft_reference.models.gguf import goldens
+from weft_reference.models.gguf import asked, goldens
 
 from llama_cpp import Model
 
 # Keys and values are in half precision there.
 TOLERANCE = 3e-3
+# Classes with logits of each token, or hidden states.
+HEADS = ("CausalLM", "LMHeadModel", "ForConditionalGeneration", "Model")
 # What llama.cpp computes otherwise, or does not load, by the golden's folder.
 OTHERWISE = {
+    "bamba/q8_0": "turns pairs of dimensions that are not next to each other where half of a head turns",
+    "gemma3n_text/q8_0": "has embeddings of each layer of 256, and keys and values in twenty layers",
+    "gemma3n_text/q4_0": "has embeddings of each layer of 256, and keys and values in twenty layers",
+    "gemma4_text/uncapped": "caps logits at 30 where a file has no cap",
+    "t5/q8_0": "does not scale hidden states before the head: logits are by the root of `d_model` larger",
+    "umt5/q8_0": "does not scale hidden states before the head: logits are by the root of `d_model` larger",
     "arcee/q8_0": "has no bias of the output projection",
     "deepseek_v2/lite": "takes queries without latent vectors in files of 26 or 27 layers alone",
     "exaone4/q8_0": "has windows in files of 64 layers alone",
@@ -37,16 +45,27 @@ OTHERWISE = {
 
 
 def departure(case: GgufCase, library: Path) -> float:
-    """The largest difference of the logits behind the first text, by the largest of them."""
-    name = CONVERTERS[case.config.model_type].name
-    metadata = {"tokenizer.ggml.model": "no_vocab", f"{name}.vocab_size": case.config.vocab_size}
+    """The largest difference of the logits behind the first text, or of an encoder's hidden states, by the largest of them."""
+    case.config.architectures = [case.model_class]
+    name = converter_of(case.config).name
+    metadata = {**case.metadata, "tokenizer.ggml.model": "no_vocab", f"{name}.vocab_size": case.config.vocab_size}
+    metadata["tokenizer.ggml.token_type_count"] = getattr(case.config, "type_vocab_size", 1)
     inputs = {key: value[:1] for key, value in case.inputs.items()}
     alone = dataclasses.replace(case, inputs=inputs, kind=lambda _name, _shape: "F32", metadata=metadata)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.gguf"
-        expected = alone.write(path)["logits"][0, -1]
+        outputs = alone.write(path)
+        ids = inputs["input_ids"][0].tolist()
+        if "logits" not in outputs:
+            expected = outputs["last_hidden_state"][0]
+            found = Model(path, library, 1, 64, 0).embeddings(ids, expected.shape[-1])
+            return float(np.abs(found - expected).max() / np.abs(expected).max())
+        expected = outputs["logits"][0, -1]
         model = Model(path, library, 1, 64, len(expected))
-        found = model.logits(inputs["input_ids"][0].tolist())
+        if "decoder_input_ids" in inputs:
+            model.encode(ids)
+            ids = inputs["decoder_input_ids"][0].tolist()
+        found = model.logits(ids)
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
@@ -57,8 +76,8 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     known, failed = [], 0
-    for case in goldens():
-        if not isinstance(case, GgufCase) or not case.model_class.endswith(("CausalLM", "LMHeadModel")):
+    for case in (*goldens(), *asked()):
+        if not isinstance(case, GgufCase) or not case.model_class.endswith(HEADS):
             continue
         fields = case.config.to_dict()
         if fields in known or (options.model and case.config.model_type not in options.model):

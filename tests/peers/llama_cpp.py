@@ -67,6 +67,9 @@ def declare(library: ctypes.CDLL) -> None:
         "llama_memory_clear": (None, [pointer, ctypes.c_bool]),
         "llama_batch_get_one": (Batch, [ctypes.POINTER(integer), integer]),
         "llama_decode": (integer, [pointer, Batch]),
+        "llama_encode": (integer, [pointer, Batch]),
+        "llama_set_embeddings": (None, [pointer, ctypes.c_bool]),
+        "llama_get_embeddings_ith": (ctypes.POINTER(ctypes.c_float), [pointer, integer]),
         "llama_get_logits_ith": (ctypes.POINTER(ctypes.c_float), [pointer, integer]),
         "llama_print_system_info": (ctypes.c_char_p, []),
         "llama_model_quantize_default_params": (Quantizing, []),
@@ -113,6 +116,19 @@ class Model:
 
     def restart(self) -> None:
         self.llama.llama_memory_clear(self.llama.llama_get_memory(self.context), True)
+
+    def encode(self, ids: list[int]) -> None:
+        """Gives an encoder the text that its decoder attends to."""
+        tokens = (ctypes.c_int32 * len(ids))(*ids)
+        if self.llama.llama_encode(self.context, self.llama.llama_batch_get_one(tokens, len(ids))):
+            raise ValueError("llama_encode failed")
+
+    def embeddings(self, ids: list[int], width: int) -> np.ndarray:
+        """An encoder's hidden states of each token."""
+        self.llama.llama_set_embeddings(self.context, True)
+        self.encode(ids)
+        rows = [self.llama.llama_get_embeddings_ith(self.context, index) for index in range(len(ids))]
+        return np.stack([np.ctypeslib.as_array(row, (width,)).copy() for row in rows])
 
     def run(self, ids: list[int]) -> int:
         return int(self.logits(ids).argmax())

@@ -8,10 +8,15 @@ mod decoders;
 mod encoders;
 mod fields;
 mod fused_qkv;
+mod gemma;
+mod hybrids;
+mod llama4;
 mod mixtures;
 mod names;
+mod sliding_mixtures;
 mod splits;
 mod states;
+mod t5;
 
 pub use names::Names;
 
@@ -30,8 +35,21 @@ pub struct Architecture {
     pub tensors: &'static [&'static Names],
     /// What was done to which tensors, by the file's names.
     pub changes: &'static [(&'static str, Change)],
+    /// Tensors of the checkpoint that are a number of each layer, and lists of the metadata.
+    pub numbers: &'static [Listed],
     /// Tensors of the checkpoint that files hold in several, or that lie another way there.
     pub splits: &'static [Split],
+}
+
+/// Tensors of the checkpoint of one element, one of each layer, which files have as a list in their metadata.
+#[derive(Debug)]
+pub struct Listed {
+    /// The whole name in the checkpoint, with `{}` for the number of a layer.
+    pub name: &'static str,
+    /// The key, whose name does not begin with the architecture's.
+    pub key: &'static str,
+    /// The shape in the checkpoint.
+    pub shape: &'static [usize],
 }
 
 /// A tensor of the checkpoint that the converter split, or turned.
@@ -114,6 +132,10 @@ pub enum When {
     Is(&'static str, u64),
     /// Those with this tensor.
     HasTensor(&'static str),
+    /// Those without.
+    LacksTensor(&'static str),
+    /// Those with a vocabulary of this kind.
+    Tokenizer(&'static str),
 }
 
 /// Where a field of `config.json` comes from; keys are without the architecture's name.
@@ -131,6 +153,8 @@ pub enum Source {
     Times(&'static str, f64),
     /// The first of some keys less that of another.
     Difference(&'static [&'static str], &'static str),
+    /// How many layers there are, without those of multi-token prediction behind them.
+    Layers,
     /// The window of layers whose attention slides; null where the file has none, or one of zero.
     Window,
     /// Whether the file has this tensor.
@@ -139,6 +163,10 @@ pub enum Source {
     Lacks(&'static str),
     /// The rows of this tensor.
     Rows(&'static str),
+    /// The rows of this tensor, or nothing where the file has none.
+    MaybeRows(&'static str),
+    /// The positions of a model whose first ones are of padding: those, and as many as a text may have.
+    Positions,
     /// This, as JSON.
     Fixed(&'static str),
     /// `layer_types`: which layers have a window, as the key says for each; nothing where there is no such list.
@@ -151,6 +179,30 @@ pub enum Source {
     MostKeyHeads,
     /// Whether any layer has this tensor.
     InLayers(&'static str),
+    /// Whether any layer has the first of these tensors and not the second.
+    WithoutInLayers(&'static str, &'static str),
+    /// The layers with this tensor.
+    LayersWith(&'static str),
+    /// Of how many layers, one after the other, one has this tensor: more than there are where one or none has.
+    PeriodOf(&'static str),
+    /// The first layer with this tensor.
+    OffsetOf(&'static str),
+    /// A word for each layer, which is that of the first of these tensors that it has.
+    LayerKinds(&'static [(&'static str, &'static str)]),
+    /// The largest number that a key has for a layer.
+    Most(&'static str),
+    /// The smallest.
+    Least(&'static str),
+    /// Whether a key's numbers differ by layer.
+    Differs(&'static str),
+    /// A key's number, or those of all layers.
+    Each(&'static str),
+    /// The shares of a normal distribution below a key's numbers, one for each layer; nothing where there is none.
+    NormalShares(&'static str),
+    /// A key's number for the layers whose attention slides, or for the others.
+    OfSliding(&'static str, bool),
+    /// Whether a key is another number than this.
+    IsNot(&'static str, u64),
     /// One of two, as JSON, by whether this key is true.
     Choice(&'static str, [&'static str; 2]),
     /// A key's value by that of another.
@@ -173,6 +225,8 @@ pub enum Rope {
     Part,
     /// Those of layers with full attention, and a base of its own where attention slides.
     ByLayers(f64),
+    /// As [`Rope::ByLayers`]; of heads with full attention a part turns, the frequencies of which are those of whole heads.
+    Proportional,
 }
 
 /// What the converter did to a tensor, to be undone.
@@ -184,6 +238,8 @@ pub enum Change {
     RotaryKeys,
     /// All queries, then all keys, then all values, where the checkpoint has those that share a key head together.
     SplitHeads,
+    /// The rows of padding, which are the first of a table of positions, were left out.
+    BehindPadding,
     /// One was added to every value.
     PlusOne,
     /// Rows became columns.
@@ -213,5 +269,17 @@ pub fn all() -> Vec<&'static str> {
 }
 
 fn every() -> impl Iterator<Item = &'static Architecture> {
-    [decoders::ALL, fused_qkv::ALL, encoders::ALL, mixtures::ALL, states::ALL].into_iter().flatten()
+    let groups = [
+        decoders::ALL,
+        fused_qkv::ALL,
+        encoders::ALL,
+        mixtures::ALL,
+        sliding_mixtures::ALL,
+        states::ALL,
+        hybrids::ALL,
+        gemma::ALL,
+        llama4::ALL,
+        t5::ALL,
+    ];
+    groups.into_iter().flatten()
 }

@@ -1,12 +1,21 @@
 //! Metadata as the `config.json` of a checkpoint.
 
+mod layers;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::Gguf;
 use super::architectures::{Model, Rope, Source, When};
 use super::value::Value;
 use crate::Result;
+use crate::nn::normal_share;
 
+/// More positions of padding than any model has.
+const MOST_PADDING: u64 = 1 << 10;
+/// Deviations from the mean beyond which a normal distribution has nothing.
+const MOST_DEVIATIONS: f64 = 30.0;
+/// What frequencies are divided by at least where they are to be none.
+const NO_FREQUENCY: f32 = 1e20;
 /// More layers than any model has.
 const MOST_LAYERS: u64 = 1 << 12;
 
@@ -19,6 +28,10 @@ pub(super) fn model(gguf: &Gguf, models: &[&str]) -> Option<&'static Model> {
         When::Holds(key) => gguf.value(key).and_then(Value::json) == Some(Json::Bool(true)),
         When::Is(key, number) => gguf.value(key).and_then(Value::whole) == Some(number),
         When::HasTensor(name) => gguf.tensor(name).is_some(),
+        When::LacksTensor(name) => gguf.tensor(name).is_none(),
+        When::Tokenizer(kind) => {
+            gguf.files[0].metadata.get("tokenizer.ggml.model").and_then(Value::text) == Some(kind)
+        }
     };
     let mut candidates = gguf.architecture.models.iter().filter(fits);
     let first = candidates.clone().next();
@@ -78,16 +91,19 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
             let wrong = || gguf.wrong(format!("has heads of {whole}, of which {less} are turned"));
             Some(json!(left.ok_or_else(wrong)?))
         }
+        Source::Layers => Some(json!(layer_count(gguf)?)),
         Source::Window => {
             let window = optional(gguf, &["attention.sliding_window"])?;
             Some(window.filter(|window| *window != 0).unwrap_or_default())
         }
         Source::Has(tensor) => Some(json!(gguf.tensor(tensor).is_some())),
         Source::Lacks(tensor) => Some(json!(gguf.tensor(tensor).is_none())),
+        Source::MaybeRows(tensor) => gguf.tensor(tensor).map(|found| json!(found.1.shape[0])),
         Source::Rows(tensor) => {
             let found = gguf.tensor(tensor).ok_or_else(|| gguf.wrong(format!("has no tensor `{tensor}`")))?;
             Some(json!(found.1.shape[0]))
         }
+        Source::Positions => Some(json!(whole(gguf, "context_length")?.saturating_add(padding_rows(gguf)))),
         Source::Fixed(value) => serde_json::from_str(value).ok(),
         Source::LayerTypes => by_layer(gguf, "attention.sliding_window_pattern", |window| {
             if window == 0.0 { "full_attention" } else { "sliding_attention" }
@@ -96,21 +112,38 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
             let word = |heads| if heads == 0.0 { *other } else { "full_attention" };
             by_layer(gguf, "attention.head_count_kv", word)
         }
-        Source::InLayers(name) => {
-            let of_layer = |tensor: &str| {
-                tensor.strip_prefix("blk.").and_then(|rest| rest.split_once('.')).map(|(_, name)| name)
-                    == Some(name)
-            };
-            let mut tensors = gguf.files.iter().flat_map(|file| &file.tensors);
-            Some(json!(tensors.any(|tensor| of_layer(&tensor.name))))
+        Source::InLayers(name) => Some(json!(!layers::with(gguf, name).is_empty())),
+        Source::WithoutInLayers(name, other) => {
+            let others = layers::with(gguf, other);
+            Some(json!(!layers::with(gguf, name).is_subset(&others)))
         }
+        Source::LayersWith(name) => Some(json!(layers::with(gguf, name))),
+        Source::PeriodOf(name) => Some(json!(layers::period(gguf, name)?)),
+        Source::OffsetOf(name) => Some(json!(layers::offset(gguf, name)?)),
+        Source::LayerKinds(kinds) => Some(layers::kinds(gguf, kinds)?),
+        Source::Most(key) => Some(json!(layers::of_all(gguf, key)?.into_iter().max())),
+        Source::Least(key) => Some(json!(layers::of_all(gguf, key)?.into_iter().min())),
+        Source::Differs(key) => {
+            let numbers = layers::of_all(gguf, key)?;
+            Some(json!(numbers.iter().any(|number| *number != numbers[0])))
+        }
+        Source::Each(key) => {
+            let numbers = layers::of_all(gguf, key)?;
+            Some(if let [one] = numbers[..] { json!(one) } else { json!(numbers) })
+        }
+        Source::NormalShares(key) => {
+            let share = |number| if number > -MOST_DEVIATIONS { normal_share(number) } else { 0.0 };
+            numbers(gguf, key).map(|numbers| numbers.into_iter().map(share).collect())
+        }
+        Source::OfSliding(key, slides) => layers::of_sliding(gguf, key, *slides)?.map(|number| json!(number)),
+        Source::IsNot(key, number) => Some(json!(gguf.value(key).and_then(Value::whole) != Some(*number))),
         Source::Choice(key, [yes, no]) => {
             let is = gguf.value(key).and_then(Value::json) == Some(Json::Bool(true));
             serde_json::from_str(if is { yes } else { no }).ok()
         }
         Source::LeadingDense => {
             let dense = required(gguf, &["leading_dense_block_count"])?.as_u64().unwrap_or(0);
-            let layers = whole(gguf, "block_count")?.min(MOST_LAYERS);
+            let layers = layer_count(gguf)?.min(MOST_LAYERS);
             let word = |layer| if layer < dense { "dense" } else { "sparse" };
             Some((0..layers).map(word).collect())
         }
@@ -131,7 +164,23 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
 
 /// The numbers of a key that has one for each layer.
 fn numbers(gguf: &Gguf, key: &str) -> Option<Vec<f64>> {
-    gguf.files[0].numbers(&format!("{}.{key}", gguf.architecture.name))
+    let mut numbers = gguf.files[0].numbers(&format!("{}.{key}", gguf.architecture.name))?;
+    numbers.truncate(end_of_layers(gguf).map_or(usize::MAX, |end| end as usize));
+    Some(numbers)
+}
+
+/// The number of the first layer of multi-token prediction, which models do without; none where there is none.
+pub(crate) fn end_of_layers(gguf: &Gguf) -> Option<u64> {
+    let whole = |key| gguf.value(key).and_then(Value::whole);
+    let behind = whole("nextn_predict_layers").filter(|behind| *behind > 0)?;
+    whole("block_count")?.checked_sub(behind)
+}
+
+fn layer_count(gguf: &Gguf) -> Result<u64> {
+    match end_of_layers(gguf) {
+        Some(end) => Ok(end),
+        None => whole(gguf, "block_count"),
+    }
 }
 
 /// A word for each layer, where a key has a number for each.
@@ -182,6 +231,12 @@ fn whole_of(gguf: &Gguf, keys: &[&str]) -> Result<u64> {
     })
 }
 
+/// The positions of padding, which are before all others: as many as the padding token's number, and one.
+pub(crate) fn padding_rows(gguf: &Gguf) -> u64 {
+    let id = gguf.files[0].metadata.get("tokenizer.ggml.padding_token_id").and_then(Value::whole);
+    id.unwrap_or(1).min(MOST_PADDING) + 1
+}
+
 pub(crate) fn heads(gguf: &Gguf) -> Result<u64> {
     whole(gguf, "attention.head_count")
 }
@@ -218,26 +273,46 @@ fn rope(gguf: &Gguf) -> Result<Option<Json>> {
         return Ok(None);
     }
     let theta = optional(gguf, &["rope.freq_base"])?.unwrap_or_else(|| json!(10_000.0));
-    let mut rope = scaling(gguf)?;
+    let proportional = gguf.architecture.rope == Rope::Proportional;
+    let mut rope = if proportional { self::proportional(gguf)? } else { scaling(gguf)? };
     rope.insert("rope_theta".to_owned(), theta);
     // All of a head where the file does not say, whatever the architecture's `config.json` has as a standard.
     let mut share = 1.0;
     let turned = gguf.value("rope.dimension_count").and_then(Value::whole);
-    if let Some(turned) = turned.filter(|_| gguf.architecture.rope != Rope::Part) {
+    if let Some(turned) = turned.filter(|_| gguf.architecture.rope != Rope::Part && !proportional) {
         let width = head_dim(gguf)?;
         if turned > width || turned == 0 {
             return Err(gguf.wrong(format!("turns {turned} of the {width} dimensions of a head")));
         }
         share = turned as f64 / width as f64;
     }
-    rope.insert("partial_rotary_factor".to_owned(), json!(share));
-    Ok(Some(match gguf.architecture.rope {
-        Rope::ByLayers(local) => {
+    rope.entry("partial_rotary_factor").or_insert_with(|| json!(share));
+    let local = match gguf.architecture.rope {
+        Rope::ByLayers(local) => Some(local),
+        Rope::Proportional => Some(10_000.0),
+        _ => None,
+    };
+    Ok(Some(match local {
+        Some(local) => {
             let local = optional(gguf, &["rope.freq_base_swa"])?.unwrap_or_else(|| json!(local));
             json!({"full_attention": rope, "sliding_attention": {"rope_type": "default", "rope_theta": local}})
         }
-        _ => Json::Object(rope),
+        None => Json::Object(rope),
     }))
+}
+
+/// The share of a head that turns: frequencies behind it are divided by so much that they do not.
+fn proportional(gguf: &Gguf) -> Result<Map<String, Json>> {
+    let factors = factors(gguf, "rope_freqs.weight")?.filter(|factors| !factors.is_empty());
+    let factors = factors.unwrap_or_else(|| vec![1.0]);
+    let turned = factors.iter().take_while(|factor| **factor == 1.0).count();
+    if factors[turned..].iter().any(|factor| *factor < NO_FREQUENCY) {
+        return Err(gguf.wrong("divides frequencies of rotary position embeddings by what is not known"));
+    }
+    let share = json!(turned as f64 / factors.len() as f64);
+    Ok([("rope_type".to_owned(), json!("proportional")), ("partial_rotary_factor".to_owned(), share)]
+        .into_iter()
+        .collect())
 }
 
 fn scaling(gguf: &Gguf) -> Result<Map<String, Json>> {

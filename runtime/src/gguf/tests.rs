@@ -20,7 +20,7 @@ fn open(path: &Path) -> Result<Checkpoint> {
 
 #[test]
 fn texts_become_the_tokens_of_the_original_tokenizers() {
-    for name in ["gpt-2", "qwen2", "olmo", "command-r", "llama", "gemma", "bert"] {
+    for name in ["gpt-2", "qwen2", "olmo", "command-r", "llama", "gemma", "gemma4", "t5", "bert"] {
         let folder = goldens().join("tokenizers").join(name);
         let tokenizer = Tokenizer::from_checkpoint(&open(&folder).unwrap()).unwrap();
         let texts: Json = serde_json::from_slice(&std::fs::read(folder.join("texts.json")).unwrap()).unwrap();
@@ -30,7 +30,7 @@ fn texts_become_the_tokens_of_the_original_tokenizers() {
             let wanted: Vec<i64> = serde_json::from_value(case["ids"].clone()).unwrap();
             assert_eq!(rows[0].ids, wanted, "{name}: {text:?}");
             // SentencePiece's prefix goes, GPT-2's bytes come back.
-            if ["gpt-2", "llama", "gemma"].contains(&name) {
+            if ["gpt-2", "llama", "gemma", "gemma4"].contains(&name) {
                 assert_eq!(tokenizer.decode(&rows[0].ids, true).unwrap(), text, "{name}");
             }
         }
@@ -151,6 +151,18 @@ fn an_architecture_is_of_the_first_models_that_fit() {
         ("deepseek_v3/q8_0", "deepseek_v3"),
         ("granitemoe/f16", "granitemoe"),
         ("granitemoeshared/q4_1", "granitemoeshared"),
+        ("granitemoehybrid/dense", "granitemoehybrid"),
+        ("bamba/q8_0", "bamba"),
+        ("nemotron_h/moe", "nemotron_h"),
+        ("bert/q8_0", "bert"),
+        ("distilbert/q8_0", "distilbert"),
+        ("roberta/q8_0", "roberta"),
+        ("xlm-roberta/q8_0", "xlm-roberta"),
+        ("t5/q8_0", "t5"),
+        ("t5/v1-1", "t5"),
+        ("t5/encoder", "t5"),
+        ("mt5/q8_0", "t5"),
+        ("umt5/q8_0", "umt5"),
     ] {
         let config = open(&goldens().join(golden)).unwrap().json("config.json").unwrap().unwrap();
         assert_eq!(config["model_type"], model, "{golden}");
@@ -159,4 +171,46 @@ fn an_architecture_is_of_the_first_models_that_fit() {
     assert_eq!(config["qk_nope_head_dim"], 32);
     assert_eq!(config["mlp_layer_types"], serde_json::json!(["dense", "sparse", "sparse"]));
     assert_eq!(config["rope_parameters"].get("partial_rotary_factor"), Some(&serde_json::json!(1.0)));
+}
+
+fn config(golden: &str) -> Json {
+    open(&goldens().join(golden)).unwrap().json("config.json").unwrap().unwrap()
+}
+
+#[test]
+fn what_differs_by_layer_is_found_by_tensors() {
+    let jamba = config("jamba/q4_0");
+    let of = |field: &str| jamba[field].as_u64().unwrap();
+    // One layer of four with attention, and two with experts.
+    assert_eq!([of("attn_layer_period"), of("attn_layer_offset")], [5, 1]);
+    assert_eq!([of("expert_layer_period"), of("expert_layer_offset")], [2, 1]);
+    let dense = config("jamba/dense");
+    let of = |field: &str| dense[field].as_u64().unwrap();
+    assert_eq!([of("attn_layer_period"), of("attn_layer_offset")], [5, 2]);
+    assert_eq!([of("expert_layer_period"), of("expert_layer_offset")], [5, 4]);
+    assert_eq!(config("bamba/q8_0")["attn_layer_indices"], serde_json::json!([1]));
+    let kinds = serde_json::json!(["linear_attention", "mlp", "full_attention", "mlp"]);
+    assert_eq!(config("nemotron_h/q8_0")["layers_block_type"], kinds);
+    // A layer of multi-token prediction is none.
+    assert_eq!(config("glm4_moe/nextn")["num_hidden_layers"], 2);
+}
+
+#[test]
+fn what_differs_by_kind_of_layer_is_found_by_windows() {
+    let small = config("gemma4_text/q8_0");
+    assert_eq!([&small["head_dim"], &small["global_head_dim"]], [16, 32]);
+    assert_eq!(
+        [&small["intermediate_size"], &small["use_double_wide_mlp"]],
+        [&Json::from(64), &Json::from(true)]
+    );
+    assert_eq!(small["rope_parameters"]["full_attention"]["partial_rotary_factor"], 0.25);
+    let large = config("gemma4_text/keys-as-values");
+    assert_eq!([&large["num_key_value_heads"], &large["num_global_key_value_heads"]], [2, 1]);
+    assert_eq!(large["attention_k_eq_v"], true);
+    let sparse = config("gemma3n_text/q8_0")["activation_sparsity_pattern"].clone();
+    let sparse: Vec<f64> = serde_json::from_value(sparse).unwrap();
+    assert!(
+        sparse.iter().zip([0.9, 0.5, 0.0, 0.0]).all(|(found, wanted)| (found - wanted).abs() < 1e-6),
+        "{sparse:?}"
+    );
 }

@@ -20,8 +20,10 @@ import transformers
 from weft_reference import weights
 from weft_reference.cases import Inputs, loaded, rewrite, ruled_model, run, versions
 from weft_reference.files import Files, to_json, to_safetensors
-from weft_reference.gguf_converters import CONVERTERS, RENAMED, SINGLE, Array, Change, Converter, Split
+from weft_reference.gguf_converters import RENAMED, SINGLE, Array, Change, Converter, Split, converter_of
 
+# What there are several of, which the converter makes one tensor.
+MERGED = r"(experts|altup_projections|altup_unembed_projections)\.\d+\."
 # The places of each block's scales, half precision, for types that are drawn; MXFP4's is an exponent.
 HALVES = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_NL": (0,), "IQ4_XS": (0,)}
 
@@ -65,6 +67,8 @@ class GgufCase:
     kind: Callable[[str, tuple[int, ...]], str]
     notes: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    added: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Tensors that published checkpoints have, and those that are saved here have not: a head that is its own."""
 
     def make(self) -> Files:
         with tempfile.TemporaryDirectory() as temporary:
@@ -94,7 +98,11 @@ class GgufCase:
             model, _ = ruled_model(self.model_class, self.config)
             model.save_pretrained(folder)
             kept = load_file(folder / "model.safetensors")
+            self.config.architectures = [self.model_class]
+            kept |= {name: torch.from_numpy(weights.values(name, shape, 0)) for name, shape in self.added.items()}
             convert(self.config, kept, path, self.kind, self.metadata)
+            behind = f"model.layers.{self.config.num_hidden_layers}."
+            kept = {name: tensor for name, tensor in kept.items() if not name.startswith(behind)}
             save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
             rewrite(folder / "config.json", {})
             again, info = loaded(getattr(transformers, self.model_class), folder, "eager")
@@ -115,15 +123,24 @@ def convert(
     """
     import gguf
 
-    converter = CONVERTERS[config.model_type]
+    converter = converter_of(config)
     writer = gguf.GGUFWriter(path, converter.name)
     for key, value in converter.metadata(config).items():
         add(writer, f"{converter.name}.{key}", value)
     for key, value in metadata.items():
         add(writer, key, value)
+    listed: set[str] = set()
+    for key, pattern in converter.numbers.items():
+        own = [name for [name] in grouped({name: tensors[name] for name in tensors if re.search(pattern, name)})]
+        add(writer, key, [tensors[name].item() for name in own])
+        listed.update(own)
     architecture = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}[converter.name]
-    names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
-    parts = [part for group in grouped(tensors) for part in parts_of(group, converter, names, config)]
+    layers = max(config.num_hidden_layers, getattr(config, "num_decoder_layers", None) or 0)
+    # Layers of multi-token prediction come behind the others.
+    layers = max(layers, metadata.get(f"{converter.name}.block_count", 0))
+    names = gguf.get_tensor_name_map(architecture, layers)
+    others = {name: tensor for name, tensor in tensors.items() if name not in listed}
+    parts = [part for group in grouped(others) for part in parts_of(group, converter, names, config)]
     for part in parts:
         shape = part.shape(tensors, config)
         single = len(shape) == 1 or part.name.endswith(".bias") or any(piece in part.name for piece in SINGLE)
@@ -131,6 +148,9 @@ def convert(
         elements, size = gguf.GGML_QUANT_SIZES[number]
         length = int(np.prod(shape)) // elements * size
         writer.add_tensor_info(part.name, shape, np.dtype(np.float32), length, raw_dtype=number)
+    extra = converter.extra(config)
+    for name, value in extra.items():
+        writer.add_tensor_info(name, value.shape, value.dtype, value.nbytes)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
@@ -138,6 +158,8 @@ def convert(
         data, found = stored(part.name, part.value(tensors, config), part.type.name)
         writer.write_tensor_data(data)
         part.take(found, tensors, config)
+    for value in extra.values():
+        writer.write_tensor_data(value)
     writer.close()
 
 
@@ -203,12 +225,15 @@ def stored_name(first: str, converter: Converter, names: Any) -> str | None:
     """The file's name of a checkpoint's tensor, or of all experts' of which this is the first's; none where it has none."""
     renamed = next((first.replace(*pair) for pair in RENAMED.items() if first.endswith(pair[0])), first)
     stem, ending = re.fullmatch(r"(.*?)(\.weight|\.bias)?", renamed).groups()  # type: ignore[union-attr]
-    stem = re.sub(r"experts\.\d+\.", "experts.", stem)
+    stem = re.sub(MERGED, r"\1.", stem + ".")[:-1]
     stem = stem.removeprefix(converter.prefix)
     for piece, called in converter.renamed.items():
-        stem = stem.replace(piece, called)
+        stem = re.sub(piece, called, stem)
     if stem in converter.dropped:
         return None
+    whole = names.get_name(stem + (ending or ""))
+    if whole is not None:
+        return whole
     found = names.get_name(stem)
     if found is None:
         raise ValueError(f"llama.cpp has no name for {first} ({stem}) of {converter.name}")
@@ -219,7 +244,7 @@ def grouped(tensors: Mapping[str, Array]) -> list[list[str]]:
     """The names of a checkpoint, those of all experts of a layer together."""
     groups: dict[str, list[str]] = {}
     for name in sorted(tensors, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]):
-        groups.setdefault(re.sub(r"experts\.\d+\.", "experts.N.", name), []).append(name)
+        groups.setdefault(re.sub(MERGED, r"\1.N.", name), []).append(name)
     return list(groups.values())
 
 

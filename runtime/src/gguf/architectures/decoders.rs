@@ -5,13 +5,27 @@ use super::fields::{
     WINDOW, one, plain,
 };
 use super::names::{
-    BEFORE_NORMS, DECODER, FUSED_MLP, GATED_MLP, GLM4_NORMS, HUNYUAN_NORMS, MIXTRAL, PHI,
+    BEFORE_NORMS, DECODER, FUSED_MLP, GATED_MLP, GLM4_NORMS, HUNYUAN_NORMS, LATENT, MIXTRAL, Names, PHI,
     POST_ATTENTION_NORM, POST_NORMS, PRE_NORMS, STARCODER2, UNGATED_MLP,
 };
-use super::{Architecture, Change, Model, Rope, Source, When};
-use Source::{Fixed, Has, HeadDim, Key, Lacks, Maybe, QueryScalar};
+use super::{Architecture, Change, Listed, Model, Rope, Source, When};
+use Source::{Difference, Fixed, Has, HeadDim, Key, Lacks, Maybe, OrNull, QueryScalar};
 
 const NORMS_PLUS_ONE: &Changes = &[("norm.weight", Change::PlusOne)];
+
+/// The parameters of Apertus' activation function.
+const XIELU: &[Listed] = &[
+    Listed { name: "model.layers.{}.mlp.act_fn.alpha_n", key: "xielu.alpha_n", shape: &[1] },
+    Listed { name: "model.layers.{}.mlp.act_fn.alpha_p", key: "xielu.alpha_p", shape: &[1] },
+    Listed { name: "model.layers.{}.mlp.act_fn.beta", key: "xielu.beta", shape: &[] },
+    Listed { name: "model.layers.{}.mlp.act_fn.eps", key: "xielu.eps", shape: &[] },
+];
+
+/// Of Apertus' norms.
+const APERTUS: &Names = &[
+    ("blk.{}.attn_norm", "model.layers.{}.attention_layernorm"),
+    ("blk.{}.ffn_norm", "model.layers.{}.feedforward_layernorm"),
+];
 
 pub const ALL: &[Architecture] = &[
     Architecture {
@@ -256,6 +270,44 @@ pub const ALL: &[Architecture] = &[
         &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, &[("attention_bias", Has("blk.0.attn_q.bias"))]],
         &[DECODER, GLM4_NORMS, FUSED_MLP],
     ),
+    Architecture {
+        numbers: XIELU,
+        ..plain(
+            "apertus",
+            &[one("apertus", "ApertusForCausalLM")],
+            &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, &[("attention_bias", Has("blk.0.attn_q.bias"))]],
+            &[DECODER, APERTUS, UNGATED_MLP],
+        )
+    },
+    plain(
+        "chatglm",
+        &[one("glm", "GlmForCausalLM")],
+        &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, &[("attention_bias", Has("blk.0.attn_q.bias"))]],
+        &[DECODER, PRE_NORMS, FUSED_MLP],
+    ),
+    Architecture {
+        rope: Rope::Part,
+        ..plain(
+            "minicpm3",
+            &[one("minicpm3", "MiniCPM3ForCausalLM")],
+            &[
+                SIZES,
+                INTERMEDIATE,
+                RMS,
+                &[
+                    ("q_lora_rank", OrNull(&["attention.q_lora_rank"])),
+                    ("kv_lora_rank", Key(&["attention.kv_lora_rank"])),
+                    ("qk_rope_head_dim", Key(&["rope.dimension_count"])),
+                    ("qk_nope_head_dim", Difference(&["attention.key_length"], "rope.dimension_count")),
+                    // As llama.cpp's graph has it for every file.
+                    ("scale_emb", Fixed("12.0")),
+                    ("scale_depth", Fixed("1.4")),
+                    ("dim_model_base", Fixed("256")),
+                ],
+            ],
+            &[DECODER, PRE_NORMS, GATED_MLP, LATENT],
+        )
+    },
     plain(
         "ernie4_5",
         &[one("ernie4_5", "Ernie4_5ForCausalLM")],

@@ -10,7 +10,7 @@ pub(super) type Changes = [(&'static str, Change)];
 pub(super) const SIZES: &Fields = &[
     ("vocab_size", Rows("token_embd.weight")),
     ("hidden_size", Key(&["embedding_length"])),
-    ("num_hidden_layers", Key(&["block_count"])),
+    ("num_hidden_layers", Source::Layers),
     ("num_attention_heads", Key(&["attention.head_count"])),
     ("max_position_embeddings", Key(&["context_length"])),
     ("tie_word_embeddings", Lacks("output.weight")),
@@ -50,5 +50,5 @@ pub(super) const fn plain(
     fields: &'static [&'static Fields],
     tensors: &'static [&'static Names],
 ) -> Architecture {
-    Architecture { name, models, fields, rope: Rope::Heads, tensors, changes: &[], splits: &[] }
+    Architecture { name, models, fields, rope: Rope::Heads, tensors, changes: &[], numbers: &[], splits: &[] }
 }

@@ -296,8 +296,8 @@ pub const LFM2_EXPERTS: &Names = &[
     ("blk.{}.ffn_down_exps", "model.layers.{}.feed_forward.experts.{}.w2"),
 ];
 
-/// Of Mamba 2 within a decoder, and of the MLP of Granite's that have no experts.
-pub const GRANITE_HYBRID: &Names = &[
+/// Of Mamba 2 within a decoder.
+pub const MAMBA2_MIXER: &Names = &[
     ("blk.{}.ssm_in", "model.layers.{}.mamba.in_proj"),
     ("blk.{}.ssm_conv1d", "model.layers.{}.mamba.conv1d"),
     ("blk.{}.ssm_dt.bias", "model.layers.{}.mamba.dt_bias"),
@@ -305,8 +305,10 @@ pub const GRANITE_HYBRID: &Names = &[
     ("blk.{}.ssm_d", "model.layers.{}.mamba.D"),
     ("blk.{}.ssm_norm", "model.layers.{}.mamba.norm"),
     ("blk.{}.ssm_out", "model.layers.{}.mamba.out_proj"),
-    ("blk.{}.ffn_down", "model.layers.{}.shared_mlp.output_linear"),
 ];
+
+/// Of the MLP of Granite's hybrids that have no experts.
+pub const GRANITE_DENSE: &Names = &[("blk.{}.ffn_down", "model.layers.{}.shared_mlp.output_linear")];
 
 /// Of a gated delta rule (Qwen3-Next); `ssm_in` in files of older converters.
 pub const DELTA_RULE: &Names = &[

@@ -3,8 +3,8 @@
 use super::fields::{Fields, GRANITE, HEADS, KV_HEADS, RMS, SIZES, one, plain};
 use super::mixtures::EXPERT_COUNTS;
 use super::names::{
-    DECODER, DELTA_RULE, EXPERTS, GRANITE_HYBRID, GRANITE_MOE, LFM2, LFM2_EXPERTS, MAMBA, MAMBA2, MAMBAS,
-    POST_ATTENTION_NORM, PRE_NORMS, SHARED_EXPERT,
+    DECODER, DELTA_RULE, EXPERTS, GRANITE_DENSE, GRANITE_MOE, LFM2, LFM2_EXPERTS, MAMBA, MAMBA2,
+    MAMBA2_MIXER, MAMBAS, POST_ATTENTION_NORM, PRE_NORMS, SHARED_EXPERT,
 };
 use super::splits::{DELTA_RULE_KEYS, GRANITE_EXPERTS};
 use super::{Architecture, Change, Model, Rope, Source, When};
@@ -155,7 +155,7 @@ pub const ALL: &[Architecture] = &[
                     ("mamba_proj_bias", InLayers("ssm_in.bias")),
                 ],
             ],
-            &[DECODER, PRE_NORMS, GRANITE_MOE, GRANITE_HYBRID],
+            &[DECODER, PRE_NORMS, GRANITE_MOE, MAMBA2_MIXER, GRANITE_DENSE],
         )
     },
     Architecture {

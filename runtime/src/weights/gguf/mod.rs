@@ -62,6 +62,10 @@ enum Undo {
     Order(RowOrder),
     Join(Arc<Joined>),
     MinusOne,
+    /// The number that it is, of a list in the metadata.
+    Listed(f32),
+    /// So many rows of zeros before it.
+    Behind(usize),
     Transpose,
     /// The logarithm of what is negative.
     LogOfNegative,
@@ -73,12 +77,17 @@ impl Tensors {
         let mut entries = HashMap::new();
         let mut seen = HashSet::new();
         let mut split = Found::default();
+        // Layers of multi-token prediction come behind the others.
+        let end = config::end_of_layers(gguf);
         for (file, content) in gguf.files.iter().enumerate() {
             for (index, tensor) in content.tensors.iter().enumerate() {
                 if !seen.insert(&tensor.name) {
                     return Err(gguf.wrong(format!("has tensor `{}` in two shards", tensor.name)));
                 }
-                if NOT_WEIGHTS.contains(&tensor.name.as_str()) {
+                let number = tensor.name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+                let number = number.and_then(|(number, _)| number.parse::<u64>().ok());
+                let is_behind = end.zip(number).is_some_and(|(end, number)| number >= end);
+                if is_behind || NOT_WEIGHTS.contains(&tensor.name.as_str()) {
                     continue;
                 }
                 let place = Place { file, tensor: index, expert: 0, experts: 1 };
@@ -90,7 +99,7 @@ impl Tensors {
                 names.add(&tensor.name, entry, &mut entries);
             }
         }
-        for (name, entry) in split.entries(gguf)? {
+        for (name, entry) in split.entries(gguf)?.into_iter().chain(listed(gguf)) {
             entries.entry(name).or_insert(entry);
         }
         Ok(Self {
@@ -158,6 +167,7 @@ impl Tensors {
         let (_, tensor) = self.tensor(entry.place);
         let bytes = self.bytes(entry.place);
         match (&tensor.kind.form, &entry.undo) {
+            (_, Some(Undo::Listed(number))) => Ok((Dtype::F32, Bytes::memory(number.to_le_bytes().to_vec()))),
             (_, Some(Undo::Join(joined))) => self.join(entry.place, joined),
             (Form::Refused, _) => Err(refused(tensor.kind)),
             (Form::Plain(dtype), None) => Ok((*dtype, self.mapped(entry.place, *dtype))),
@@ -177,8 +187,11 @@ impl Tensors {
                     Undo::LogOfNegative => values.iter_mut().for_each(|value| *value = (-*value).ln()),
                     _ => {}
                 }
-                let bytes = Dtype::F32.encoded(&values);
                 let columns = row_length(tensor);
+                if let Undo::Behind(rows) = undo {
+                    values.splice(..0, vec![0.0; rows * columns]);
+                }
+                let bytes = Dtype::F32.encoded(&values);
                 Ok((
                     Dtype::F32,
                     Bytes::memory(match undo {
@@ -257,6 +270,22 @@ impl Tensors {
     }
 }
 
+/// Tensors that are numbers of a list in the metadata; none of a file without other tensors.
+fn listed(gguf: &Gguf) -> Vec<(String, Entry)> {
+    let place = Place { file: 0, tensor: 0, expert: 0, experts: 1 };
+    let file = gguf.files.first().filter(|file| !file.tensors.is_empty());
+    let all =
+        gguf.architecture.numbers.iter().filter_map(|listed| Some((listed, file?.numbers(listed.key)?)));
+    all.flat_map(|(listed, numbers)| {
+        numbers.into_iter().enumerate().map(move |(layer, number)| {
+            let name = listed.name.replacen("{}", &layer.to_string(), 1);
+            let undo = Some(Undo::Listed(number as f32));
+            (name, Entry { place, shape: listed.shape.to_vec(), undo })
+        })
+    })
+    .collect()
+}
+
 fn row_length(tensor: &Tensor) -> usize {
     tensor.shape.last().copied().unwrap_or(1)
 }
@@ -274,6 +303,12 @@ fn undone(gguf: &Gguf, tensor: &Tensor) -> Result<(Vec<usize>, Option<Undo>)> {
     let rows = shape[0];
     let order = match change {
         Change::PlusOne => return Ok((shape, Some(Undo::MinusOne))),
+        Change::BehindPadding if shape.len() < 2 => return Ok((shape, None)),
+        Change::BehindPadding => {
+            let rows = config::padding_rows(gguf) as usize;
+            shape[0] = shape[0].saturating_add(rows);
+            return Ok((shape, Some(Undo::Behind(rows))));
+        }
         Change::Transposed => {
             shape.reverse();
             return Ok((shape, Some(Undo::Transpose)));

@@ -44,11 +44,21 @@ impl Names {
 
     /// What a name stands for, with the number of its layer.
     fn named(&self, name: &str) -> Option<String> {
-        match name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) {
-            Some((layer, rest)) => {
-                self.0.get(format!("blk.{{}}.{rest}").as_str()).map(|found| found.replacen("{}", layer, 1))
+        match layered(name) {
+            Some((before, layer, rest)) => {
+                let found = self.0.get(format!("{before}blk.{{}}.{rest}").as_str())?;
+                Some(found.replacen("{}", layer, 1))
             }
             None => self.0.get(name).map(|found| (*found).to_owned()),
         }
     }
+}
+
+/// What stands before `blk.`, the number of a layer, and its tensor.
+fn layered(name: &str) -> Option<(&str, &str, &str)> {
+    let before = ["", "enc.", "dec."]
+        .into_iter()
+        .find(|before| name.strip_prefix(before).is_some_and(|rest| rest.starts_with("blk.")))?;
+    let (layer, rest) = name[before.len() + "blk.".len()..].split_once('.')?;
+    Some((before, layer, rest))
 }

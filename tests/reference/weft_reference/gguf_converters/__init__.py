@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from weft_reference.gguf_converters import decoders, encoders, mixtures, states
+from typing import Any
+
+from weft_reference.gguf_converters import decoders, encoder_decoders, encoders, hybrids, mixtures, states
 from weft_reference.gguf_converters.changes import Array, Change
 from weft_reference.gguf_converters.converter import Converter
 from weft_reference.gguf_converters.splits import Split
 
-__all__ = ["CONVERTERS", "RENAMED", "SINGLE", "Array", "Change", "Converter", "Split"]
+__all__ = ["CONVERTERS", "RENAMED", "SINGLE", "Array", "Change", "Converter", "Split", "converter_of"]
 
-CONVERTERS = decoders.CONVERTERS | encoders.CONVERTERS | mixtures.CONVERTERS | states.CONVERTERS
+CONVERTERS = (
+    decoders.CONVERTERS
+    | encoders.CONVERTERS
+    | encoder_decoders.CONVERTERS
+    | mixtures.CONVERTERS
+    | states.CONVERTERS
+    | hybrids.CONVERTERS
+)
+
+
+def converter_of(config: Any) -> Converter:
+    """That of a configuration: T5's encoder alone and Nemotron-H with experts are architectures of their own."""
+    if config.architectures == ["T5EncoderModel"]:
+        return CONVERTERS["t5encoder"]
+    sparse = config.model_type == "nemotron_h" and "moe" in config.layers_block_type
+    return CONVERTERS["nemotron_h_moe" if sparse else config.model_type]
+
+
 # What converters call other than the checkpoint does, before they look names up.
 RENAMED = {
     "e_score_correction_bias": "e_score_correction.bias",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft_reference.gguf_converters.changes import Change
+from weft_reference.gguf_converters.changes import Array, Change
 from weft_reference.gguf_converters.splits import Split
 
 SIZES = {
@@ -58,9 +58,13 @@ class Converter:
     dropped: tuple[str, ...] = ()
     """The tensors that it leaves out."""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """What pieces of names it calls otherwise, before it looks them up."""
+    """What pieces of names, by patterns, it calls otherwise before it looks them up."""
     splits: Callable[[Any], Mapping[str, Split]] = lambda _config: {}
     """What of a configuration's tensors becomes several, or has a name that llama.cpp's tables lack."""
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    """What of each layer is a number, by patterns of names, which becomes a list of the metadata."""
+    extra: Callable[[Any], Mapping[str, Array]] = lambda _config: {}
+    """Tensors that it computes of the configuration."""
 
     def metadata(self, config: Any) -> dict[str, Any]:
         """The metadata of a configuration, by keys without the architecture's name."""

@@ -8,6 +8,7 @@ from weft_reference.gguf_converters.changes import FLAT, ROTARY
 from weft_reference.gguf_converters.converter import (
     EXPERTS,
     GRANITE,
+    GROUPED,
     HEAD,
     LLAMA,
     MLP,
@@ -18,7 +19,7 @@ from weft_reference.gguf_converters.converter import (
     WINDOW,
     Converter,
 )
-from weft_reference.gguf_converters.splits import GPT_OSS_SPLITS, GRANITE_SPLITS, LATENT_SPLITS
+from weft_reference.gguf_converters.splits import GPT_OSS_SPLITS, GRANITE_SPLITS, LATENT_SPLITS, LLAMA4_SPLITS
 
 LATENT = (
     SIZES
@@ -53,6 +54,22 @@ CONVERTERS = {
         "llama",
         LLAMA | {"expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"},
         ROTARY,
+    ),
+    "llama4_text": Converter(
+        "llama4",
+        SIZES
+        | GROUPED
+        | RMS
+        | HEAD
+        | USED
+        | {
+            "vocab_size": "vocab_size",
+            "feed_forward_length": "intermediate_size_mlp",
+            "expert_count": "num_local_experts",
+            "expert_feed_forward_length": "intermediate_size",
+            "interleave_moe_layer_step": "interleave_moe_layer_step",
+        },
+        splits=lambda _: LLAMA4_SPLITS,
     ),
     "qwen2_moe": Converter(
         "qwen2moe",
@@ -120,6 +137,40 @@ CONVERTERS = {
     ),
     "glm4_moe": Converter("glm4moe", LLAMA | HEAD | ROUTED, fixed={"expert_gating_func": 2}),
     "dots1": Converter("dots1", LLAMA | HEAD | ROUTED, fixed={"expert_gating_func": 2}),
+    "exaone_moe": Converter(
+        "exaone-moe",
+        LLAMA
+        | HEAD
+        | WINDOW
+        | EXPERTS
+        | {
+            "vocab_size": "vocab_size",
+            "expert_shared_count": "num_shared_experts",
+            "expert_weights_scale": "routed_scaling_factor",
+            "expert_weights_norm": "norm_topk_prob",
+            "leading_dense_block_count": "first_k_dense_replace",
+        },
+        fixed={"nextn_predict_layers": 0, "rope.scaling.type": "none", "expert_gating_func": 2},
+        made=lambda c: {
+            "attention.sliding_window_pattern": [kind == "sliding_attention" for kind in c.layer_types],
+            "expert_shared_feed_forward_length": c.moe_intermediate_size * c.num_shared_experts,
+            "leading_dense_block_count": c.mlp_layer_types.count("dense"),
+        },
+    ),
+    "afmoe": Converter(
+        "afmoe",
+        LLAMA
+        | HEAD
+        | WINDOW
+        | EXPERTS
+        | {
+            "vocab_size": "vocab_size",
+            "expert_shared_count": "num_shared_experts",
+            "leading_dense_block_count": "num_dense_layers",
+            "expert_weights_scale": "route_scale",
+        },
+        fixed={"expert_weights_norm": True, "expert_gating_func": 2},
+    ),
     "minimax_m2": Converter(
         "minimax-m2",
         LLAMA | HEAD | USED | {"expert_count": "num_local_experts", "expert_feed_forward_length": "intermediate_size"},

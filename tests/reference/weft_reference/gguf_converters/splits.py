@@ -116,3 +116,27 @@ def _by_key_head(parts: list[Array], c: Any) -> Array:
 DELTA_SPLITS = {
     r"in_proj_qkvz\.weight$": Split(("blk.{}.attn_qkv.weight", "blk.{}.attn_gate.weight"), _by_kind, _by_key_head)
 }
+
+
+GEMMA3N_SPLITS = {r"altup\.correct_output_scale$": _same("blk.{}.altup_correct_scale.weight")}
+
+
+GEMMA4_SPLITS = {
+    r"layer_scalar$": _same("blk.{}.layer_output_scale.weight"),
+    r"router\.scale$": _same("blk.{}.ffn_gate_inp.scale"),
+    r"router\.per_expert_scale$": _same("blk.{}.ffn_down_exps.scale"),
+    r"experts\.gate_up_proj$": _same("blk.{}.ffn_gate_up_exps.weight"),
+    r"experts\.down_proj$": _same("blk.{}.ffn_down_exps.weight"),
+}
+
+
+LLAMA4_SPLITS = {
+    r"experts\.gate_up_proj$": Split(
+        GATE_UP_WEIGHT,
+        lambda w, c: _halves(_turned(w), c),
+        lambda parts, c: _turned(_joined(parts, c)),
+    ),
+    r"experts\.down_proj$": Split(
+        ("blk.{}.ffn_down_exps.weight",), lambda w, _: [_turned(w)], lambda parts, _: _turned(parts[0])
+    ),
+}

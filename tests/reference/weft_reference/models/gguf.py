@@ -30,6 +30,7 @@ WIDE = TINY | {"hidden_size": 256, "intermediate_size": 256, "num_attention_head
 SIMPLE = ("F16", "BF16", "F32", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "MXFP4")
 # One tensor of a layer each: 256 elements are a block.
 WIDE_KINDS = ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS", "TQ1_0", "TQ2_0")
+GEMMA3N: dict[str, Any] = {"head_dim": 16, "sliding_window": 4, "laurel_rank": 32, "config_class": "Gemma3nTextConfig"}
 
 
 def batch() -> dict[str, Any]:
@@ -67,9 +68,24 @@ def case(model: str, name: str, prefix: str, kind: Any, base: dict[str, Any] = T
     config_class = changes.pop("config_class", f"{prefix}Config")
     head = changes.pop("head", "ForCausalLM")
     dropped = changes.pop("without", ())
+    inputs = changes.pop("inputs", None) or batch()
+    added, metadata = changes.pop("added", {}), changes.pop("metadata", {})
     fields = {field: value for field, value in (base | changes).items() if field not in dropped}
     config = getattr(transformers, config_class)(**fields)
-    return GgufCase(f"gguf/{model}/{name}", f"{prefix}{head}", config, batch(), kind)
+    return GgufCase(f"gguf/{model}/{name}", f"{prefix}{head}", config, inputs, kind, metadata=metadata, added=added)
+
+
+def next_token_layer(layer: int) -> dict[str, tuple[int, ...]]:
+    """A layer of multi-token prediction, as GLM-4.5's checkpoints have it behind the others."""
+    norms = ("enorm", "hnorm", "input_layernorm", "post_attention_layernorm", "shared_head.norm")
+    shapes: dict[str, tuple[int, ...]] = {f"{name}.weight": (32,) for name in norms}
+    shapes |= {"eh_proj.weight": (32, 64), "mlp.gate.weight": (3, 32), "mlp.gate.e_score_correction_bias": (3,)}
+    shapes |= {"self_attn.q_proj.weight": (64, 32), "self_attn.o_proj.weight": (32, 64)}
+    shapes |= {f"self_attn.{name}_proj.weight": (32, 32) for name in "kv"}
+    for prefix, width in (*((f"experts.{expert}", 32) for expert in range(3)), ("shared_experts", 64)):
+        shapes |= {f"mlp.{prefix}.{name}_proj.weight": (width, 32) for name in ("gate", "up")}
+        shapes[f"mlp.{prefix}.down_proj.weight"] = (32, width)
+    return {f"model.layers.{layer}.{name}": shape for name, shape in shapes.items()}
 
 
 def goldens() -> Iterator[GgufCase | TokenizerCase]:
@@ -84,6 +100,16 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     yield case("smollm3", "q4_0", "SmolLM3", every("Q4_0"), num_hidden_layers=4)
     yield case("arcee", "q8_0", "Arcee", every("Q8_0"), attention_bias=True)
     yield case("bert", "q8_0", "Bert", every("Q8_0"), head="Model", without=("num_key_value_heads",))
+    for model, prefix, tokenizer in (("roberta", "Roberta", "gpt2"), ("xlm-roberta", "XLMRoberta", "t5")):
+        own: dict[str, Any] = {"head": "Model", "type_vocab_size": 1, "pad_token_id": 1, "without": ("num_key_value_heads",)}
+        own["metadata"] = {"tokenizer.ggml.model": tokenizer, "tokenizer.ggml.padding_token_id": 1}
+        made = text_batch(61, (11, 7), "right", pad=1)
+        own["inputs"] = {name: made[name] for name in ("input_ids", "attention_mask")}
+        yield case(model, "q8_0", prefix, every("Q8_0"), **own)
+    small = {"dim": 32, "hidden_dim": 64, "n_layers": 2, "n_heads": 4}
+    yield case("distilbert", "q8_0", "DistilBert", every("Q8_0"), {"vocab_size": 61, "max_position_embeddings": 64}, head="Model", **small)
+    modern = {"num_hidden_layers": 4, "local_attention": 4, "head": "Model", "without": ("num_key_value_heads",)}
+    yield case("modernbert", "q8_0", "ModernBert", every("Q8_0"), **modern)
     yield case("qwen2", "q4_0", "Qwen2", every("Q4_0"))
     yield case("qwen3", "q4_0", "Qwen3", every("Q4_0"), head_dim=16)
     moe = {"num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
@@ -136,6 +162,8 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     routed = {"n_routed_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "n_shared_experts": 2}
     routed |= {"first_k_dense_replace": 1, "routed_scaling_factor": 1.5, "norm_topk_prob": True}
     yield case("glm4_moe", "q4_0", "Glm4Moe", every("Q4_0"), head_dim=16, use_qk_norm=True, **routed)
+    behind = {"metadata": {"glm4moe.nextn_predict_layers": 1, "glm4moe.block_count": 3}, "added": next_token_layer(2)}
+    yield case("glm4_moe", "nextn", "Glm4Moe", every("Q4_0"), head_dim=16, **routed | {"first_k_dense_replace": 0}, **behind)
     yield case("dots1", "q4_0", "Dots1", every("Q4_0"), head_dim=8, num_key_value_heads=4, **routed)
     yield case("minimax_m2", "q4_0", "MiniMaxM2", every("Q4_0"), head_dim=16, num_local_experts=3, num_experts_per_tok=2)
     states = ("num_key_value_heads", "intermediate_size", "num_attention_heads", "max_position_embeddings")
@@ -156,6 +184,10 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     layers = ["conv", "full_attention", "conv"]
     yield case("lfm2", "q8_0", "Lfm2", every("Q8_0"), num_hidden_layers=3, layer_types=layers, conv_L_cache=3)
     yield from split()
+    yield from hybrids()
+    yield from gemma3n()
+    yield from gemma4()
+    yield from t5()
 
 
 def split() -> Iterator[GgufCase]:
@@ -199,8 +231,100 @@ def split() -> Iterator[GgufCase]:
     rule |= {"layer_types": ["linear_attention", "full_attention"], "head_dim": 16, "shared_expert_intermediate_size": 32, **moe}
     yield case("qwen3_next", "q4_0", "Qwen3Next", every("Q4_0"), norm_topk_prob=True, **rule)
     yield case("qwen3_next", "widths", "Qwen3Next", every("Q8_0"), norm_topk_prob=True, **rule | {"linear_key_head_dim": 8})
+    chunked = {"num_hidden_layers": 4, "head_dim": 16, "intermediate_size": 32, "intermediate_size_mlp": 64}
+    chunked |= {"num_local_experts": 3, "num_experts_per_tok": 1, "config_class": "Llama4TextConfig"}
+    yield case("llama4_text", "q4_0", "Llama4", every("Q4_0"), interleave_moe_layer_step=2, **chunked)
+    yield case("llama4_text", "f16", "Llama4", every("F16"), interleave_moe_layer_step=1, **chunked)
+    exaone = {"num_hidden_layers": 5, "head_dim": 16, "sliding_window": 4, "num_shared_experts": 1, **moe}
+    yield case("exaone_moe", "q4_0", "ExaoneMoe", every("Q4_0"), routed_scaling_factor=1.5, **exaone)
+    afmoe = {"num_hidden_layers": 5, "head_dim": 16, "sliding_window": 4, "num_shared_experts": 1, "num_dense_layers": 1, **moe}
+    yield case("afmoe", "q4_0", "Afmoe", every("Q4_0"), mup_enabled=True, route_scale=1.5, **afmoe)
+    yield case("apertus", "q8_0", "Apertus", every("Q8_0"))
+    yield case("glm", "q8_0", "Glm", every("Q8_0"), head_dim=8, attention_bias=True)
+    ranks = {"q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 32, "qk_rope_head_dim": 8, "num_key_value_heads": 4}
+    yield case("minicpm3", "q8_0", "MiniCPM3", every("Q8_0"), **ranks)
     nomic = ("num_key_value_heads",)
     yield case("nomic_bert", "q8_0", "NomicBert", every("Q8_0"), head="Model", without=nomic)
     scaled = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 4}
     scaled |= {"beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}
     yield case("ministral3", "q8_0", "Ministral3", every("Q8_0"), head_dim=16, rope_parameters=scaled)
+
+
+def hybrids() -> Iterator[GgufCase]:
+    """Models whose layers are of several kinds, or have attention and a state space side by side."""
+    scan = {"mamba_d_state": 8, "mamba_dt_rank": 4, "num_experts": 3, "num_experts_per_tok": 2, "num_hidden_layers": 4}
+    periods = {"attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1}
+    yield case("jamba", "q4_0", "Jamba", every("Q4_0"), **scan | periods)
+    dense = {"attn_layer_period": 8, "attn_layer_offset": 2, "num_experts": 1, "num_experts_per_tok": 1}
+    yield case("jamba", "dense", "Jamba", every("Q8_0"), **scan | periods | dense)
+    states = {"mamba_n_heads": 4, "mamba_n_groups": 2, "mamba_d_state": 8, "mamba_chunk_size": 4}
+    multipliers: dict[str, Any] = {"embedding_multiplier": 2.0, "lm_head_multiplier": 0.5, "mlp_multipliers": [0.5, 2.0]}
+    multipliers |= {"key_multiplier": 0.5, "attention_in_multiplier": 2.0, "attention_out_multiplier": 0.5}
+    multipliers |= {"ssm_multipliers": [0.5, 2.0, 4.0, 0.25, 0.5], "ssm_in_multiplier": 2.0, "ssm_out_multiplier": 0.5}
+    falcon = states | multipliers | {"mamba_d_ssm": 64, "mamba_d_head": 16, "head_dim": 16}
+    yield case("falcon_h1", "q8_0", "FalconH1", every("Q8_0"), **falcon)
+    norm = {"mamba_rms_norm": True, "mamba_norm_before_gate": False}
+    yield case("falcon_h1", "norm", "FalconH1", every("Q4_0"), **falcon | norm)
+    yield case("bamba", "q8_0", "Bamba", every("Q8_0"), attn_layer_indices=[1], mamba_d_head=16, **states)
+    mixed = {"mamba_num_heads": 4, "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 8, "chunk_size": 4, "head_dim": 16}
+    kinds = ["linear_attention", "mlp", "full_attention", "mlp"]
+    yield case("nemotron_h", "q8_0", "NemotronH", every("Q8_0"), layers_block_type=kinds, **mixed | {"num_hidden_layers": 4})
+    moe = {"n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "routed_scaling_factor": 1.5}
+    moe |= {"moe_shared_expert_intermediate_size": 64, "num_hidden_layers": 4}
+    kinds = ["linear_attention", "moe", "full_attention", "moe"]
+    yield case("nemotron_h", "moe", "NemotronH", every("Q4_0"), layers_block_type=kinds, **mixed | moe)
+    yield case("nemotron_h", "latent", "NemotronH", every("Q8_0"), layers_block_type=kinds, moe_latent_size=32, **mixed | moe)
+
+
+def unread(layers: tuple[int, ...], hidden_size: int = 32) -> dict[str, tuple[int, ...]]:
+    """What published checkpoints of Gemma 3n have in layers that read the keys and values of others."""
+    shapes = {"k_proj": (32, hidden_size), "v_proj": (32, hidden_size), "k_norm": (16,)}
+    return {f"model.layers.{i}.self_attn.{name}.weight": shape for i in layers for name, shape in shapes.items()}
+
+
+def gemma3n() -> Iterator[GgufCase]:
+    few = {"num_hidden_layers": 4, "layer_types": ["sliding_attention", "full_attention"] * 2, "num_kv_shared_layers": 2}
+    few |= {"intermediate_size": [64, 32, 32, 96], "activation_sparsity_pattern": [0.9, 0.5, 0.0, 0.0]}
+    few |= {"hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": 53}
+    yield case("gemma3n_text", "q8_0", "Gemma3n", every("Q8_0"), **GEMMA3N | few)
+    yield case("gemma3n_text", "q4_0", "Gemma3n", every("Q4_0"), **GEMMA3N | few | {"intermediate_size": 32, "added": unread((2, 3))})
+
+
+def asked() -> Iterator[GgufCase]:
+    """Cases for llama.cpp alone, which has some sizes of a model's published ones in every file: too large for goldens."""
+    # One layer of five with full attention, sparse gates in ten layers, keys and values in twenty, embeddings of each layer of
+    # 256, and residuals of rank 64. It takes deviations of gates by one element less, which is the same where they are wide.
+    own = {"hidden_size_per_layer_input": 256, "vocab_size_per_layer_input": 61, "laurel_rank": 64, "hidden_size": 256}
+    own |= {"num_hidden_layers": 22, "num_kv_shared_layers": 2, "intermediate_size": 4096}
+    yield case("gemma3n_text", "layers", "Gemma3n", every("Q8_0"), **GEMMA3N | own, added=unread((20, 21), 256))
+
+
+def gemma4() -> Iterator[GgufCase]:
+    """Gemma 4's: small models with embeddings for each layer, large ones without, and one with experts."""
+    base: dict[str, Any] = {"num_hidden_layers": 4, "head_dim": 16, "global_head_dim": 32, "sliding_window": 4}
+    base |= {"layer_types": ["sliding_attention", "full_attention"] * 2, "config_class": "Gemma4TextConfig"}
+    small = {"hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": 61, "num_kv_shared_layers": 2}
+    capped = base | {"final_logit_softcapping": 30.0}
+    yield case("gemma4_text", "q8_0", "Gemma4", every("Q8_0"), **capped | small | {"use_double_wide_mlp": True})
+    plain = capped | {"hidden_size_per_layer_input": 0}
+    same = {"attention_k_eq_v": True, "num_global_key_value_heads": 1}
+    yield case("gemma4_text", "keys-as-values", "Gemma4", every("Q4_0"), **plain | same)
+    moe = {"enable_moe_block": True, "num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 64}
+    yield case("gemma4_text", "experts", "Gemma4", every("Q4_0"), **plain | same | moe)
+    yield case("gemma4_text", "uncapped", "Gemma4", every("F16"), **plain | moe | {"final_logit_softcapping": None})
+
+
+def t5() -> Iterator[GgufCase]:
+    """T5 as it was first published and as of release 1.1, its relatives, and its encoder alone."""
+    base: dict[str, Any] = {"vocab_size": 61, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 3, "num_decoder_layers": 2}
+    base |= {"num_heads": 4, "relative_attention_num_buckets": 8, "decoder_start_token_id": 0}
+    written = text_batch(61, (6, 4), "right")
+    inputs = batch() | {"decoder_input_ids": written["input_ids"], "decoder_attention_mask": written["attention_mask"]}
+    gated = {"feed_forward_proj": "gated-gelu"}
+    own = {"tie_word_embeddings": False, "added": {"lm_head.weight": (61, 32)}}
+    head = {"head": "ForConditionalGeneration", "inputs": inputs}
+    yield case("t5", "q8_0", "T5", every("Q8_0"), base, **head)
+    yield case("t5", "v1-1", "T5", every("Q4_0"), base, **head, **gated, **own)
+    yield case("mt5", "q8_0", "MT5", every("Q8_0"), base, **head, **gated, **own)
+    yield case("umt5", "q8_0", "UMT5", every("Q8_0"), base, **head, **gated, **own)
+    yield case("t5", "encoder", "T5", every("Q8_0"), base, head="EncoderModel", **gated)
