@@ -1,7 +1,7 @@
 //! Attention masks: padding, causal, sliding-window and same-segment (`transformers.masking_utils`).
 
 use crate::Result;
-use crate::graph::{Binary, Dim, Dtype, Graph, Tensor};
+use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor};
 
 /// Bidirectional padding mask: `attention_mask` `[batch, sequence]`, 1 for tokens and 0 for padding, to bool
 /// `[batch, 1, 1, sequence]` (`create_bidirectional_mask`).
@@ -201,6 +201,19 @@ pub fn causal_mask_or(
     let first = g.sub(&own, &reach)?;
     let near = g.binary(Binary::Greater, &others, &first)?;
     g.binary(Binary::And, &mask, &near)
+}
+
+/// Attention's outputs `[batch, sequence, width]` with zeros for queries that see no key in a mask
+/// `[batch, 1, sequence, past + sequence]`, as PyTorch's `scaled_dot_product_attention` gives them; all keys alike are seen otherwise.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn zero_unseeing(g: &mut Graph, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let seeing = g.cast(mask, x.dtype());
+    let seeing = g.reduce(Reduction::Max, &seeing, &[3], false)?;
+    let seeing = g.squeeze(&seeing, 1)?;
+    let seeing = g.unsqueeze(&seeing, 2)?;
+    g.mul(x, &seeing)
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub use anti_aliased::anti_aliased_snake;
 pub use any_windows::{AnyWindows, patch_merge_any};
 pub use attention::{
     bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, encoder_mask,
-    or_mask, padding_mask, same_segment_mask, trailing_window_mask,
+    or_mask, padding_mask, same_segment_mask, trailing_window_mask, zero_unseeing,
 };
 pub use backbone::BackboneStages;
 pub use block_sparse::BlockSparse;

@@ -34,3 +34,15 @@ fn windows_over_another_models_keys_are_counted_from_their_end() {
     // A longer window leaves padding out alone.
     expect(&[], mask(1, 7), &[1, 1, 1, 5], &[1.0, 1.0, 1.0, 0.0, 1.0]);
 }
+
+#[test]
+fn queries_that_see_nothing_give_zeros() {
+    let build = |g: &mut Graph| {
+        let attention_mask = g.integers(&[2, 3], vec![0, 1, 1, 1, 1, 0])?;
+        let mask = decoder_mask(g, &attention_mask, &Dim::Fixed(0), true, None)?;
+        let x = g.constant(&[2, 3, 1], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+        zero_unseeing(g, &x, &mask)
+    };
+    // Padding before a text sees nothing, behind it the text.
+    expect(&[], build, &[2, 3, 1], &[0.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+}
