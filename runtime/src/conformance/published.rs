@@ -28,6 +28,9 @@ const ONE_OF: usize = 4;
 const TIME: Duration = Duration::from_secs(15);
 const BYTES: u64 = 1 << 30;
 
+/// The same of all components of a pipeline together.
+const OPENING: Duration = Duration::from_secs(3);
+
 /// The largest lowered model, bytes, without the weights that stay in their files.
 const MODEL: usize = 64 << 20;
 
@@ -47,18 +50,25 @@ fn attempt(subject: Subject, goldens: &Path, target: Target<'_>, record: &mut Re
     let written = sparse::write(subject, &config, &folder.0)?;
     let checkpoint = folder.0.to_string_lossy();
     let mut graphs = vec![(GraphKind::Forward, Hardware::Cpu)];
+    let kinds = (subject.graph_kinds)(class);
+    let is_pipeline = kinds.iter().any(|kind| kind.is_component());
     let sampled = subject.name.bytes().map(usize::from).sum::<usize>().is_multiple_of(ONE_OF);
-    if sampled && written.tensors <= SMALL {
-        let kinds = (subject.graph_kinds)(class).iter().filter(|kind| **kind != GraphKind::Forward);
+    let sampled = sampled && written.tensors <= SMALL;
+    if is_pipeline || sampled {
+        let kinds = kinds.iter().filter(|kind| **kind != GraphKind::Forward);
         graphs.extend(kinds.map(|kind| (*kind, Hardware::Cpu)));
+    }
+    if sampled {
         graphs.extend(OTHERS.map(|hardware| (GraphKind::Forward, hardware)));
     }
+    let mut opening = Duration::ZERO;
     for (kind, hardware) in graphs {
         let (start, before) = (processor_time(), peak());
         let request = Request { checkpoint: &checkpoint, kind, ..Request::default() };
         let lowered = (subject.lower)(request, hardware).map(|lowered| lowered.bytes().len());
         let (took, more) = (processor_time() - start, peak().saturating_sub(before));
         record.ms.insert(format!("{kind:?} {hardware}"), took.as_millis() as f64);
+        opening += if hardware == Hardware::Cpu { took } else { Duration::ZERO };
         let problem = match lowered {
             Err(error) => Some(error.to_string()),
             Ok(_) if took > TIME => Some(format!("took {} s", took.as_secs())),
@@ -67,6 +77,10 @@ fn attempt(subject: Subject, goldens: &Path, target: Target<'_>, record: &mut Re
             Ok(_) => None,
         };
         record.outputs.push(OutputReport::claim(format!("{kind:?} on {hardware}"), problem));
+    }
+    if is_pipeline {
+        let problem = (opening > OPENING).then(|| format!("take {:.1} s to open", opening.as_secs_f64()));
+        record.outputs.push(OutputReport::claim("all components".to_owned(), problem));
     }
     record.passed = record.outputs.iter().all(|output| output.passed);
     record.evidence = if record.passed { evidence(target.hardware) } else { "failed" }.to_owned();

@@ -1,7 +1,7 @@
 //! `--sparse CONFIG OUT`: a checkpoint of the configuration's size whose files take no room. Its tensors have the names, shapes
 //! and dtype of a published one; their values are zeros that no disk stores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -49,7 +49,8 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes `config.json` and the weights of the class that it names into a folder, of a pipeline those of all components.
+/// Writes `config.json` and the weights of the class that it names into a folder; of a pipeline `model_index.json`, and both for each of
+/// its components in a folder of its own.
 pub(super) fn write(subject: Subject, config: &Json, out: &Path) -> Result<Written> {
     let put = |name: &str, text: String| {
         let path = out.join(name);
@@ -67,22 +68,48 @@ pub(super) fn write(subject: Subject, config: &Json, out: &Path) -> Result<Writt
         weights.extend(others.into_iter().filter(|weight| !known.contains(&weight.name)));
     }
     let bytes = total(&weights, stored.bytes)?;
-    let shards = shards(&weights, stored.bytes);
-    let mut map = Map::new();
-    for (index, shard) in shards.iter().enumerate() {
-        let name = match shards.len() {
-            1 => "model.safetensors".to_owned(),
-            count => format!("model-{:05}-of-{count:05}.safetensors", index + 1),
-        };
-        let path = out.join(&name);
-        stored.file(&path, shard).map_err(|e| Error::io(path, e))?;
-        map.extend(shard.iter().map(|weight| (weight.name.clone(), name.clone().into())));
+    let (tensors, files) = match components(config, named, &weights) {
+        Some((index, components)) => {
+            let mut files = 0;
+            for (name, weights) in components {
+                let folder = out.join(name);
+                fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
+                put(&format!("{name}/config.json"), format!("{:#}\n", config[name]))?;
+                files += stored.write(&weights, &folder)?;
+            }
+            put("model_index.json", format!("{index:#}\n"))?;
+            let path = out.join("config.json");
+            fs::remove_file(&path).map_err(|e| Error::io(path, e))?;
+            (weights.len(), files)
+        }
+        None => (weights.len(), stored.write(&weights, out)?),
+    };
+    Ok(Written { tensors, files, bytes })
+}
+
+/// `model_index.json` and the tensors of each component of a pipeline, under the names that they have there.
+fn components<'a>(
+    config: &'a Json,
+    class: Option<&str>,
+    weights: &[Weight],
+) -> Option<(Json, BTreeMap<&'a str, Vec<Weight>>)> {
+    let kind = class.map(|class| format!("diffusers:{class}"))?;
+    if config["_class_name"].as_str() != class && config["model_type"].as_str() != Some(&kind) {
+        return None;
     }
-    if shards.len() > 1 {
-        let index = json!({"metadata": {"total_size": bytes}, "weight_map": map});
-        put("model.safetensors.index.json", format!("{index:#}\n"))?;
+    let mut components: BTreeMap<&str, Vec<Weight>> = BTreeMap::new();
+    for weight in weights {
+        let (component, name) = weight.name.split_once('.')?;
+        let (component, own) = config.as_object()?.get_key_value(component)?;
+        own.as_object()?;
+        components.entry(component).or_default().push(Weight { name: name.to_owned(), ..weight.clone() });
     }
-    Ok(Written { tensors: weights.len(), files: shards.len(), bytes })
+    let settings = config.as_object()?.iter().filter(|(_, value)| !value.is_object() && !value.is_array());
+    let mut index: Map<String, Json> = settings.map(|(name, value)| (name.clone(), value.clone())).collect();
+    index.insert("_class_name".to_owned(), class.into());
+    index.extend(components.keys().map(|name| ((*name).to_owned(), json!(["diffusers", "ModelMixin"]))));
+    index.remove("model_type");
+    Some((index.into(), components))
 }
 
 fn size(weight: &Weight, bytes: u64) -> u64 {
@@ -137,6 +164,28 @@ impl Stored {
         }
     }
 
+    /// The files of tensors, and the index of several; how many files.
+    fn write(self, weights: &[Weight], out: &Path) -> Result<usize> {
+        let shards = shards(weights, self.bytes);
+        let mut map = Map::new();
+        for (index, shard) in shards.iter().enumerate() {
+            let name = match shards.len() {
+                1 => "model.safetensors".to_owned(),
+                count => format!("model-{:05}-of-{count:05}.safetensors", index + 1),
+            };
+            let path = out.join(&name);
+            self.file(&path, shard).map_err(|e| Error::io(path, e))?;
+            map.extend(shard.iter().map(|weight| (weight.name.clone(), name.clone().into())));
+        }
+        if shards.len() > 1 {
+            let bytes = total(weights, self.bytes)?;
+            let index = json!({"metadata": {"total_size": bytes}, "weight_map": map});
+            let path = out.join("model.safetensors.index.json");
+            fs::write(&path, format!("{index:#}\n")).map_err(|e| Error::io(path, e))?;
+        }
+        Ok(shards.len())
+    }
+
     /// A file whose header is written, and whose data is a hole.
     fn file(self, path: &Path, weights: &[Weight]) -> std::io::Result<()> {
         let (mut header, mut end) = (Map::new(), 0);
@@ -185,6 +234,20 @@ mod tests {
             );
             assert!(blocks < 100, "{blocks} blocks");
         }
+    }
+
+    #[test]
+    fn components_of_a_pipeline_have_folders_of_their_own() {
+        let config =
+            json!({"_class_name": "APipeline", "vae": {"a": 1}, "unet": {}, "scale": 2, "tokenizer": {}});
+        let weights = [weight("unet.b.c", &[1]), weight("vae.d", &[2]), weight("unet.e", &[3])];
+        let (index, components) = components(&config, Some("APipeline"), &weights).unwrap();
+        let own = json!(["diffusers", "ModelMixin"]);
+        assert_eq!(index, json!({"_class_name": "APipeline", "vae": own, "unet": own, "scale": 2}));
+        let names: Vec<&str> = components["unet"].iter().map(|weight| &*weight.name).collect();
+        assert_eq!((components.len(), names), (2, vec!["b.c", "e"]));
+        assert!(super::components(&json!({"model_type": "bert"}), Some("BertModel"), &weights).is_none());
+        assert!(super::components(&config, Some("APipeline"), &[weight("a", &[1])]).is_none());
     }
 
     #[test]
