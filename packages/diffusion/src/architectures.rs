@@ -27,6 +27,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::autoencoder_oobleck::Model>(),
     #[cfg(feature = "autoencoder-tiny")]
     DynArchitecture::of::<crate::autoencoder_tiny::Model>(),
+    #[cfg(feature = "bria")]
+    DynArchitecture::of::<crate::bria::Model>(),
     #[cfg(feature = "bria-transformer-2d")]
     DynArchitecture::of::<crate::bria_transformer_2d::Model>(),
     #[cfg(feature = "chroma")]
@@ -39,6 +41,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::cogvideox_transformer_3d::Model>(),
     #[cfg(feature = "cogview3-plus-transformer-2d")]
     DynArchitecture::of::<crate::cogview3_plus_transformer_2d::Model>(),
+    #[cfg(feature = "cogview4")]
+    DynArchitecture::of::<crate::cogview4::Model>(),
     #[cfg(feature = "cogview4-transformer-2d")]
     DynArchitecture::of::<crate::cogview4_transformer_2d::Model>(),
     #[cfg(feature = "controlnet")]
@@ -47,6 +51,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::dit::Model>(),
     #[cfg(feature = "dit-transformer-2d")]
     DynArchitecture::of::<crate::dit_transformer_2d::Model>(),
+    #[cfg(feature = "ernie-image")]
+    DynArchitecture::of::<crate::ernie_image::Model>(),
     #[cfg(feature = "ernie-image-transformer-2d")]
     DynArchitecture::of::<crate::ernie_image_transformer_2d::Model>(),
     #[cfg(feature = "flux")]
@@ -55,10 +61,14 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::flux_controlnet::Model>(),
     #[cfg(feature = "flux-transformer-2d")]
     DynArchitecture::of::<crate::flux_transformer_2d::Model>(),
+    #[cfg(feature = "flux2")]
+    DynArchitecture::of::<crate::flux2::Model>(),
     #[cfg(feature = "flux2-klein")]
     DynArchitecture::of::<crate::flux2_klein::Model>(),
     #[cfg(feature = "flux2-transformer-2d")]
     DynArchitecture::of::<crate::flux2_transformer_2d::Model>(),
+    #[cfg(feature = "hunyuan-dit")]
+    DynArchitecture::of::<crate::hunyuan_dit::Model>(),
     #[cfg(feature = "hunyuan-dit-2d")]
     DynArchitecture::of::<crate::hunyuan_dit_2d::Model>(),
     #[cfg(feature = "hunyuan-dit-2d-controlnet")]
@@ -69,6 +79,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::hunyuan_video_transformer_3d::Model>(),
     #[cfg(feature = "krea2-transformer-2d")]
     DynArchitecture::of::<crate::krea2_transformer_2d::Model>(),
+    #[cfg(feature = "latent-consistency-model")]
+    DynArchitecture::of::<crate::latent_consistency_model::Model>(),
     #[cfg(feature = "longcat-image-transformer-2d")]
     DynArchitecture::of::<crate::longcat_image_transformer_2d::Model>(),
     #[cfg(feature = "ltx-video-transformer-3d")]
@@ -77,6 +89,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::lumina2::Model>(),
     #[cfg(feature = "lumina2-transformer-2d")]
     DynArchitecture::of::<crate::lumina2_transformer_2d::Model>(),
+    #[cfg(feature = "ovis-image")]
+    DynArchitecture::of::<crate::ovis_image::Model>(),
     #[cfg(feature = "ovis-image-transformer-2d")]
     DynArchitecture::of::<crate::ovis_image_transformer_2d::Model>(),
     #[cfg(feature = "pixart")]
@@ -113,10 +127,14 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::stable_diffusion_3::Model>(),
     #[cfg(feature = "stable-diffusion-controlnet")]
     DynArchitecture::of::<crate::stable_diffusion_controlnet::Model>(),
+    #[cfg(feature = "stable-diffusion-instruct-pix2pix")]
+    DynArchitecture::of::<crate::stable_diffusion_instruct_pix2pix::Model>(),
     #[cfg(feature = "stable-diffusion-xl")]
     DynArchitecture::of::<crate::stable_diffusion_xl::Model>(),
     #[cfg(feature = "stable-diffusion-xl-controlnet")]
     DynArchitecture::of::<crate::stable_diffusion_xl_controlnet::Model>(),
+    #[cfg(feature = "stable-diffusion-xl-refiner")]
+    DynArchitecture::of::<crate::stable_diffusion_xl_refiner::Model>(),
     #[cfg(feature = "t2i-adapter")]
     DynArchitecture::of::<crate::t2i_adapter::Model>(),
     #[cfg(feature = "unet-2d")]

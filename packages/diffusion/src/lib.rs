@@ -27,6 +27,8 @@ pub use weft_autoencoder_kl_wan as autoencoder_kl_wan;
 pub use weft_autoencoder_oobleck as autoencoder_oobleck;
 #[cfg(feature = "autoencoder-tiny")]
 pub use weft_autoencoder_tiny as autoencoder_tiny;
+#[cfg(feature = "bria")]
+pub use weft_bria as bria;
 #[cfg(feature = "bria-transformer-2d")]
 pub use weft_bria_transformer_2d as bria_transformer_2d;
 #[cfg(feature = "chroma")]
@@ -39,6 +41,8 @@ pub use weft_chronoedit_transformer_3d as chronoedit_transformer_3d;
 pub use weft_cogvideox_transformer_3d as cogvideox_transformer_3d;
 #[cfg(feature = "cogview3-plus-transformer-2d")]
 pub use weft_cogview3_plus_transformer_2d as cogview3_plus_transformer_2d;
+#[cfg(feature = "cogview4")]
+pub use weft_cogview4 as cogview4;
 #[cfg(feature = "cogview4-transformer-2d")]
 pub use weft_cogview4_transformer_2d as cogview4_transformer_2d;
 #[cfg(feature = "controlnet")]
@@ -47,6 +51,8 @@ pub use weft_controlnet as controlnet;
 pub use weft_dit as dit;
 #[cfg(feature = "dit-transformer-2d")]
 pub use weft_dit_transformer_2d as dit_transformer_2d;
+#[cfg(feature = "ernie-image")]
+pub use weft_ernie_image as ernie_image;
 #[cfg(feature = "ernie-image-transformer-2d")]
 pub use weft_ernie_image_transformer_2d as ernie_image_transformer_2d;
 #[cfg(feature = "flux")]
@@ -55,10 +61,14 @@ pub use weft_flux as flux;
 pub use weft_flux_controlnet as flux_controlnet;
 #[cfg(feature = "flux-transformer-2d")]
 pub use weft_flux_transformer_2d as flux_transformer_2d;
+#[cfg(feature = "flux2")]
+pub use weft_flux2 as flux2;
 #[cfg(feature = "flux2-klein")]
 pub use weft_flux2_klein as flux2_klein;
 #[cfg(feature = "flux2-transformer-2d")]
 pub use weft_flux2_transformer_2d as flux2_transformer_2d;
+#[cfg(feature = "hunyuan-dit")]
+pub use weft_hunyuan_dit as hunyuan_dit;
 #[cfg(feature = "hunyuan-dit-2d")]
 pub use weft_hunyuan_dit_2d as hunyuan_dit_2d;
 #[cfg(feature = "hunyuan-dit-2d-controlnet")]
@@ -69,6 +79,8 @@ pub use weft_hunyuan_image_transformer_2d as hunyuan_image_transformer_2d;
 pub use weft_hunyuan_video_transformer_3d as hunyuan_video_transformer_3d;
 #[cfg(feature = "krea2-transformer-2d")]
 pub use weft_krea2_transformer_2d as krea2_transformer_2d;
+#[cfg(feature = "latent-consistency-model")]
+pub use weft_latent_consistency_model as latent_consistency_model;
 #[cfg(feature = "longcat-image-transformer-2d")]
 pub use weft_longcat_image_transformer_2d as longcat_image_transformer_2d;
 #[cfg(feature = "ltx-video-transformer-3d")]
@@ -77,6 +89,8 @@ pub use weft_ltx_video_transformer_3d as ltx_video_transformer_3d;
 pub use weft_lumina2 as lumina2;
 #[cfg(feature = "lumina2-transformer-2d")]
 pub use weft_lumina2_transformer_2d as lumina2_transformer_2d;
+#[cfg(feature = "ovis-image")]
+pub use weft_ovis_image as ovis_image;
 #[cfg(feature = "ovis-image-transformer-2d")]
 pub use weft_ovis_image_transformer_2d as ovis_image_transformer_2d;
 #[cfg(feature = "pixart")]
@@ -113,10 +127,14 @@ pub use weft_stable_diffusion as stable_diffusion;
 pub use weft_stable_diffusion_3 as stable_diffusion_3;
 #[cfg(feature = "stable-diffusion-controlnet")]
 pub use weft_stable_diffusion_controlnet as stable_diffusion_controlnet;
+#[cfg(feature = "stable-diffusion-instruct-pix2pix")]
+pub use weft_stable_diffusion_instruct_pix2pix as stable_diffusion_instruct_pix2pix;
 #[cfg(feature = "stable-diffusion-xl")]
 pub use weft_stable_diffusion_xl as stable_diffusion_xl;
 #[cfg(feature = "stable-diffusion-xl-controlnet")]
 pub use weft_stable_diffusion_xl_controlnet as stable_diffusion_xl_controlnet;
+#[cfg(feature = "stable-diffusion-xl-refiner")]
+pub use weft_stable_diffusion_xl_refiner as stable_diffusion_xl_refiner;
 #[cfg(feature = "t2i-adapter")]
 pub use weft_t2i_adapter as t2i_adapter;
 #[cfg(feature = "unet-2d")]

@@ -59,6 +59,7 @@ fn options(call: &Json) -> (Vec<&str>, TextToImageOptions) {
         prompt_weighting: call["weighted"].as_bool().unwrap_or(false),
         num_inference_steps: whole("num_inference_steps"),
         guidance_scale: number("guidance_scale").or_else(|| number("true_cfg_scale")),
+        image_guidance_scale: number("image_guidance_scale").unwrap_or(1.5),
         guidance_rescale: number("guidance_rescale").unwrap_or_default(),
         height: whole("height"),
         width: whole("width"),
@@ -220,6 +221,7 @@ fn lumina2_agrees_with_the_reference() {
 #[test]
 fn sana_agrees_with_the_reference() {
     agrees::<weft_sana::Model>("sana");
+    agrees::<weft_sana::Model>("sana-sprint");
 }
 
 #[test]
@@ -230,6 +232,85 @@ fn qwen_image_agrees_with_the_reference() {
 #[test]
 fn flux2_klein_agrees_with_the_reference() {
     agrees::<weft_flux2_klein::Model>("flux2-klein");
+}
+
+#[test]
+fn flux2_agrees_with_the_reference() {
+    agrees::<weft_flux2::Model>("flux2");
+}
+
+#[test]
+fn ovis_image_agrees_with_the_reference() {
+    agrees::<weft_ovis_image::Model>("ovis-image");
+}
+
+#[test]
+fn bria_agrees_with_the_reference() {
+    agrees::<weft_bria::Model>("bria");
+}
+
+#[test]
+fn cogview4_agrees_with_the_reference() {
+    agrees::<weft_cogview4::Model>("cogview4");
+}
+
+#[test]
+fn ernie_image_agrees_with_the_reference() {
+    agrees::<weft_ernie_image::Model>("ernie-image");
+}
+
+#[test]
+fn latent_consistency_agrees_with_the_reference() {
+    agrees::<weft_latent_consistency_model::Model>("latent-consistency-model");
+}
+
+#[test]
+fn the_refiner_agrees_with_the_reference() {
+    agrees::<weft_stable_diffusion_xl_refiner::Model>("stable-diffusion-xl-refiner");
+}
+
+#[test]
+fn images_are_edited_as_by_the_reference() {
+    type Edits = weft_stable_diffusion_instruct_pix2pix::Model;
+    agrees::<Edits>("stable-diffusion-instruct-pix2pix");
+    let folder = golden("stable-diffusion-instruct-pix2pix");
+    let problem = load::<Edits>(&folder).unwrap_err().to_string();
+    assert!(problem.contains("one of image-to-image"), "{problem}");
+    let images = ImageToImage::<Edits>::open(folder.to_str().unwrap()).unwrap();
+    let images = images.hardware(Hardware::Cpu).load().unwrap();
+    let image = Image::open(folder.join("image.png")).unwrap();
+    let options = ImageToImageOptions { strength: Some(0.5), ..ImageToImageOptions::default() };
+    let problem = images.run(&["Make it red"], &image, &options).unwrap_err().to_string();
+    assert!(problem.contains("strength") && problem.contains("image_guidance_scale"), "{problem}");
+}
+
+#[test]
+fn denoisers_that_are_not_distilled_are_refused_where_guidance_is_embedded() {
+    let index = |folder: &Path, class: &str| {
+        let path = folder.join("model_index.json");
+        let mut index = json(&path);
+        index["_class_name"] = class.into();
+        fs::write(path, index.to_string()).unwrap();
+    };
+    let folder = copy("stable-diffusion");
+    index(folder.path(), "LatentConsistencyModelPipeline");
+    let problem = load::<weft_latent_consistency_model::Model>(folder.path()).unwrap_err().to_string();
+    assert!(problem.contains("time_cond_proj_dim") && problem.contains("help"), "{problem}");
+    let folder = copy("sana");
+    index(folder.path(), "SanaSprintPipeline");
+    let problem = load::<weft_sana::Model>(folder.path()).unwrap_err().to_string();
+    assert!(problem.contains("guidance_embeds") && problem.contains("help"), "{problem}");
+    let folder = copy("sana-sprint");
+    let scheduler = r#"{"_class_name": "FlowMatchEulerDiscreteScheduler"}"#;
+    fs::write(folder.path().join("scheduler/scheduler_config.json"), scheduler).unwrap();
+    let problem = load::<weft_sana::Model>(folder.path()).unwrap_err().to_string();
+    assert!(problem.contains("SCMScheduler"), "{problem}");
+}
+
+#[test]
+fn hunyuan_dit_agrees_with_the_reference() {
+    agrees::<weft_hunyuan_dit::Model>("hunyuan-dit");
+    agrees::<weft_hunyuan_dit::Model>("hunyuan-dit-1.2");
 }
 
 #[test]

@@ -62,14 +62,14 @@ fn component(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     }
 }
 
-/// The hidden states of a text behind the 9th, the 18th and the 27th layer, side by side: `[batch, sequence, 3 * hidden_size]`.
+/// The hidden states of a text behind three layers, of which the last is the 27th, side by side: `[batch, sequence, 3 * hidden_size]`.
 fn text_states(g: &mut Graph, c: &Config) -> Result<Tensor> {
     const LAYERS: usize = 27;
-    let w = g.scope("text_encoder");
+    let w = g.root().scope("text_encoder");
     let mut config = Clone::clone(&c.text_encoder);
     if config.num_hidden_layers < LAYERS {
         let problem = format!("has {} layers, of which the {LAYERS}th is read", config.num_hidden_layers);
-        return Err(Error::Graph { op: "Qwen3Model".to_owned(), scope: "text_encoder".to_owned(), problem });
+        return Err(Error::Graph { op: "text_states".to_owned(), scope: "text_encoder".to_owned(), problem });
     }
     for layer in LAYERS..config.num_hidden_layers {
         g.unused_scope(&w.scope("layers").index(layer));
@@ -110,7 +110,8 @@ fn statistics(g: &mut Graph, c: &Config) -> Result<[Tensor; 2]> {
     let (w, channels) = (g.scope("vae.bn"), 4 * c.vae.latent_channels);
     let mean = g.weight(&w.name("running_mean"), &[channels])?;
     let variance = g.weight(&w.name("running_var"), &[channels])?;
-    let epsilon = g.scalar(c.vae.batch_norm_eps as f32);
+    let epsilon: f64 = c.vae.batch_norm_eps;
+    let epsilon = g.scalar(epsilon as f32);
     let variance = g.add(&variance, &epsilon)?;
     let deviation = g.unary(Unary::Sqrt, &variance);
     let shape = || vec![Dim::Fixed(channels), Dim::Fixed(1), Dim::Fixed(1)];

@@ -61,7 +61,7 @@ fn component(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
 
 /// The hidden states of a text before the last layer: `[batch, sequence, hidden_size]`.
 fn text_states(g: &mut Graph, c: &Config) -> Result<Tensor> {
-    let w = g.scope("text_encoder");
+    let w = g.root().scope("text_encoder");
     let mut config = Clone::clone(&c.text_encoder);
     config.num_hidden_layers = config.num_hidden_layers.saturating_sub(1);
     g.unused_scope(&w.scope("layers").index(config.num_hidden_layers));

@@ -32,6 +32,13 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
             | GraphKind::LatentEncoder
             | GraphKind::LatentDecoder,
         ) => text_to_image(g, c, kind),
+        (
+            Head::SprintPipeline,
+            GraphKind::Forward
+            | GraphKind::TextEncoder
+            | GraphKind::LatentEncoder
+            | GraphKind::LatentDecoder,
+        ) => text_to_image(g, c, kind),
         (_, kind) => Err(kind.absent(g)),
     }
 }

@@ -11,7 +11,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `SanaPipeline` takes.
+/// What `SanaPipeline` and `SanaSprintPipeline` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The noisy latents. `[batch, in_channels, height, width]`
@@ -58,3 +58,20 @@ pub struct PipelineOutput {
 }
 
 weft::outputs!(PipelineOutput { sample });
+
+/// `SanaSprintPipeline`: The components of a pipeline from texts to images (`DiffusionPipeline`).
+pub type SprintPipeline = HeadModel<crate::Model, SprintPipelineOutput>;
+
+impl HeadOutput<crate::Model> for SprintPipelineOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::SprintPipeline;
+}
+
+/// What `SanaSprintPipeline` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SprintPipelineOutput {
+    /// What the denoiser predicts. `[batch, out_channels, height, width]`
+    pub sample: Array4<f32>,
+}
+
+weft::outputs!(SprintPipelineOutput { sample });

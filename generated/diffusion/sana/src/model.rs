@@ -25,14 +25,17 @@ pub struct Model(Session<Self>);
 pub enum Head {
     /// `SanaPipeline`: The components of a pipeline from texts to images (`DiffusionPipeline`).
     Pipeline,
+    /// `SanaSprintPipeline`: The components of a pipeline from texts to images (`DiffusionPipeline`).
+    SprintPipeline,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Pipeline];
+    const ALL: &'static [Self] = &[Self::Pipeline, Self::SprintPipeline];
 
     fn class(self) -> &'static str {
         match self {
             Self::Pipeline => "SanaPipeline",
+            Self::SprintPipeline => "SanaSprintPipeline",
         }
     }
 }
@@ -70,7 +73,7 @@ impl weft::Architecture for Model {
     type Config = Config;
     type Head = Head;
     const NAME: &'static str = "sana";
-    const MODEL_TYPES: &'static [&'static str] = &["diffusers:SanaPipeline"];
+    const MODEL_TYPES: &'static [&'static str] = &["diffusers:SanaPipeline", "diffusers:SanaSprintPipeline"];
     const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
         ("transformer", &["diffusers:SanaTransformer2DModel"]),
         ("text_encoder", &["gemma2"]),
@@ -94,11 +97,21 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [TaskHeads<Head>] = &[TaskHeads::new(Task::TextToImage, &[Head::Pipeline])];
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::TextToImage, &[Head::Pipeline, Head::SprintPipeline]),
+    ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
             Head::Pipeline => {
+                &[
+                    GraphKind::Forward,
+                    GraphKind::TextEncoder,
+                    GraphKind::LatentEncoder,
+                    GraphKind::LatentDecoder,
+                ]
+            }
+            Head::SprintPipeline => {
                 &[
                     GraphKind::Forward,
                     GraphKind::TextEncoder,
@@ -116,6 +129,9 @@ impl weft::Architecture for Model {
     fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
         match head {
             Head::Pipeline => heads::PipelineOutput::from_outputs(outputs, "").map(drop),
+            Head::SprintPipeline => {
+                heads::SprintPipelineOutput::from_outputs(outputs, "").map(drop)
+            }
         }
     }
 

@@ -11,7 +11,7 @@
 
 /// Text-to-image: images of a text, of noise that a seed gives.
 ///
-/// Takes checkpoints of `SanaPipeline`.
+/// Takes checkpoints of `SanaPipeline` and `SanaSprintPipeline`.
 ///
 /// ```no_run
 /// # fn main() -> weft::Result<()> {

@@ -2,7 +2,7 @@
 //! continuous-time consistency models (Lu & Song, 2024, arXiv:2410.11081; `SCMScheduler`).
 
 use super::config::SchedulerConfig;
-use super::{Noise, Scheduler, combine, tables};
+use super::{Noise, Scheduler, SigmaSpacing, combine, tables};
 use crate::Result;
 
 /// `FlowMatchEulerDiscreteScheduler`: sigmas are the share of noise in the sample, from 1 down to 0.
@@ -12,7 +12,7 @@ pub struct FlowMatchEuler {
     timesteps: Vec<f64>,
     sigmas: Vec<f32>,
     shift: Option<f64>,
-    even: bool,
+    spacing: Option<SigmaSpacing>,
 }
 
 impl FlowMatchEuler {
@@ -24,7 +24,7 @@ impl FlowMatchEuler {
         if !matches!(config.time_shift_type.as_deref(), None | Some("exponential" | "linear")) {
             return Err(config.refuse("time_shift_type", "is neither exponential nor linear"));
         }
-        Ok(Self { config, timesteps: vec![], sigmas: vec![], shift: None, even: false })
+        Ok(Self { config, timesteps: vec![], sigmas: vec![], shift: None, spacing: None })
     }
 
     /// How far sigmas are shifted for so many tokens (`calculate_shift`).
@@ -33,6 +33,9 @@ impl FlowMatchEuler {
         let (base, max) =
             (config.base_image_seq_len.unwrap_or(256), config.max_image_seq_len.unwrap_or(4096));
         let (low, high) = (config.base_shift.unwrap_or(0.5), config.max_shift.unwrap_or(1.15));
+        if self.spacing == Some(SigmaSpacing::Whole) {
+            return (tokens as f64 / base as f64).sqrt() * high + low;
+        }
         let slope = (high - low) / (max as f64 - base as f64);
         tokens as f64 * slope + (low - slope * base as f64)
     }
@@ -40,7 +43,7 @@ impl FlowMatchEuler {
     /// A sigma, shifted by what the number of tokens gives (`time_shift`).
     fn dynamically_shifted(&self, sigma: f64, mu: f64) -> f64 {
         let factor = if self.config.time_shift_type.as_deref() == Some("linear") { mu } else { mu.exp() };
-        if !self.even {
+        if self.spacing.is_none() {
             return factor / (factor + (1.0 / sigma - 1.0));
         }
         // As the reference, whose sigmas are then of single precision.
@@ -50,7 +53,7 @@ impl FlowMatchEuler {
 
     fn shifted(&self, sigma: f64) -> f64 {
         let shift = self.config.shift.unwrap_or(1.0);
-        if !self.even {
+        if self.spacing.is_none() {
             return shift * sigma / (1.0 + (shift - 1.0) * sigma);
         }
         let (sigma, shift, less) = (sigma as f32, shift as f32, (shift - 1.0) as f32);
@@ -59,11 +62,24 @@ impl FlowMatchEuler {
 
     /// Sigmas before they are shifted by the number of tokens, or a second time.
     fn spaced(&self, steps: usize, dynamic: bool) -> Vec<f64> {
-        if self.even {
-            return tables::linspace_double(1.0, 1.0 / steps as f64, steps);
+        let trained = self.config.steps() as f64;
+        let even = || tables::linspace_double(1.0, 1.0 / steps as f64, steps);
+        let single = |timestep: f64| f64::from(timestep as f32 / trained as f32);
+        match self.spacing {
+            Some(SigmaSpacing::Even) => return even(),
+            Some(SigmaSpacing::Original) if dynamic => return even(),
+            Some(SigmaSpacing::Original) => {
+                let places = tables::linspace_double(0.0, trained - 1.0, steps);
+                return places.into_iter().map(|place| single(trained - place.trunc())).collect();
+            }
+            Some(SigmaSpacing::Whole) => return self.whole(steps).into_iter().map(single).collect(),
+            Some(SigmaSpacing::Remaining) => {
+                let sigmas = tables::linspace(1.0, 0.0, steps + 1);
+                return sigmas.into_iter().take(steps).map(f64::from).collect();
+            }
+            None => {}
         }
         // The first and the last of the training's; where sigmas are not shifted by tokens, these are shifted already.
-        let trained = self.config.steps() as f64;
         let end = |timestep: f32| {
             let (shift, sigma) = (self.config.shift.unwrap_or(1.0), timestep / trained as f32);
             let shifted = shift as f32 * sigma / (1.0 + (shift - 1.0) as f32 * sigma);
@@ -71,6 +87,12 @@ impl FlowMatchEuler {
         };
         let timesteps = tables::linspace_double(end(trained as f32), end(1.0), steps);
         timesteps.into_iter().map(|timestep| timestep / trained).collect()
+    }
+
+    /// Whole timesteps, evenly from the last to the first.
+    fn whole(&self, steps: usize) -> Vec<f64> {
+        let timesteps = tables::linspace_double(self.config.steps() as f64, 1.0, steps);
+        timesteps.into_iter().map(f64::trunc).collect()
     }
 }
 
@@ -83,8 +105,8 @@ impl Scheduler for FlowMatchEuler {
         self.shift = Some(shift);
     }
 
-    fn set_even_sigmas(&mut self) {
-        self.even = true;
+    fn set_sigmas(&mut self, spacing: SigmaSpacing) {
+        self.spacing = Some(spacing);
     }
 
     fn set_timesteps(&mut self, steps: usize) -> Result<()> {
@@ -104,7 +126,7 @@ impl Scheduler for FlowMatchEuler {
             (self.config.shift_terminal.filter(|&end| end != 0.0), sigmas.last())
         {
             // Sigmas that the pipeline spaces are of single precision from here on, too.
-            let rounded = |x: f64| if self.even { f64::from(x as f32) } else { x };
+            let rounded = |x: f64| if self.spacing.is_some() { f64::from(x as f32) } else { x };
             let scale = rounded(rounded(1.0 - last) / rounded(1.0 - terminal));
             sigmas
                 .iter_mut()
@@ -116,7 +138,10 @@ impl Scheduler for FlowMatchEuler {
         let inverted = self.config.invert_sigmas;
         self.sigmas =
             sigmas.iter().map(|&sigma| if inverted { 1.0 - sigma as f32 } else { sigma as f32 }).collect();
-        self.timesteps = self.sigmas.iter().map(|sigma| f64::from(sigma * trained as f32)).collect();
+        self.timesteps = match self.spacing {
+            Some(SigmaSpacing::Whole) if !inverted => self.whole(steps),
+            _ => self.sigmas.iter().map(|sigma| f64::from(sigma * trained as f32)).collect(),
+        };
         self.sigmas.push(if inverted { 1.0 } else { 0.0 });
         Ok(())
     }
@@ -155,6 +180,10 @@ impl Scm {
     pub fn new(config: SchedulerConfig) -> Self {
         Self { config, timesteps: vec![] }
     }
+
+    fn deviation(&self) -> f32 {
+        self.config.sigma_data.unwrap_or(0.5) as f32
+    }
 }
 
 impl Scheduler for Scm {
@@ -178,8 +207,12 @@ impl Scheduler for Scm {
         let next = self.timesteps.get(index + 1).copied().unwrap_or(0.0) as f32;
         let original = combine(&[(angle.cos(), sample), (-angle.sin(), output)]);
         let noise = noise(sample.len());
-        let scale = self.config.sigma_data.unwrap_or(0.5) as f32;
+        let scale = self.deviation();
         combine(&[(next.cos(), &original), (next.sin() * scale, &noise)])
+    }
+
+    fn sigma_data(&self) -> Option<f32> {
+        Some(self.deviation())
     }
 
     fn noise_scales(&self, index: usize) -> (f32, f32) {

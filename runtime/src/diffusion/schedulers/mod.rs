@@ -35,12 +35,27 @@ pub use flow_match::{FlowMatchEuler, Scm};
 pub use lms::Lms;
 pub use pndm::Pndm;
 pub use second_order::SecondOrder;
+pub(crate) use tables::linspace;
 pub use unipc::UniPc;
 
 use crate::{Error, Result};
 
 /// What draws so many standard normal numbers.
 pub type Noise<'a> = &'a mut dyn FnMut(usize) -> Vec<f32>;
+
+/// How a pipeline spaces the sigmas that it gives a scheduler of flow matching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SigmaSpacing {
+    /// From 1 down to one step's share, as Flux's.
+    Even,
+    /// The same, as differences of single precision from 1, as ERNIE-Image's.
+    Remaining,
+    /// Those of whole timesteps, which the denoiser is told whatever they are shifted by; that is the root of how many times the
+    /// image's tokens are those of the base, as CogView4's.
+    Whole,
+    /// Even where they are shifted by the image's tokens, or else those of whole timesteps (`get_original_sigmas`), as BRIA's.
+    Original,
+}
 
 /// A scheduler (`SchedulerMixin`). Steps are run one after the other, each by its index among the timesteps.
 pub trait Scheduler: Debug + Send {
@@ -54,9 +69,11 @@ pub trait Scheduler: Debug + Send {
     fn set_shift(&mut self, shift: f64) {
         let _ = shift;
     }
-    /// Sigmas are spaced from 1 down to one step's share before they are shifted, as Flux's pipeline gives them (`sigmas`); before
-    /// [`Scheduler::set_timesteps`].
-    fn set_even_sigmas(&mut self) {}
+    /// How sigmas are spaced before they are shifted, where a pipeline gives them (`sigmas`); before
+    /// [`Scheduler::set_image_tokens`].
+    fn set_sigmas(&mut self, spacing: SigmaSpacing) {
+        let _ = spacing;
+    }
     /// Begins anew, with so many steps.
     ///
     /// # Errors
@@ -71,6 +88,10 @@ pub trait Scheduler: Debug + Send {
     /// What the first noise is multiplied with.
     fn init_noise_sigma(&self) -> f32 {
         1.0
+    }
+    /// The standard deviation of the data, where timesteps are angles between it and the noise (`sigma_data`).
+    fn sigma_data(&self) -> Option<f32> {
+        None
     }
     /// How many runs a step takes.
     fn order(&self) -> usize {

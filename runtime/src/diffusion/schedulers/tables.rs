@@ -3,7 +3,7 @@
 use super::config::{BetaSchedule, SchedulerConfig, TimestepSpacing};
 
 /// `torch.linspace` of f32: from both ends towards the middle, with fused products and sums.
-pub(super) fn linspace(start: f64, end: f64, count: usize) -> Vec<f32> {
+pub(crate) fn linspace(start: f64, end: f64, count: usize) -> Vec<f32> {
     let (start, end) = (start as f32, end as f32);
     if count < 2 {
         return vec![start; count];

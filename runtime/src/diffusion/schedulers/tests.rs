@@ -46,9 +46,16 @@ fn timesteps_sigmas_and_samples_are_the_references() {
         let case = file(&folder.join("case.json"));
         let path = folder.join("scheduler_config.json");
         let mut scheduler = read(&file(&path), &path).unwrap();
+        match case["spacing"].as_str() {
+            Some("whole") => scheduler.set_sigmas(SigmaSpacing::Whole),
+            Some("original") => scheduler.set_sigmas(SigmaSpacing::Original),
+            Some("remaining") => scheduler.set_sigmas(SigmaSpacing::Remaining),
+            Some(other) => panic!("{name}: {other}"),
+            None if case["tokens"].is_null() => {}
+            None => scheduler.set_sigmas(SigmaSpacing::Even),
+        }
         if let Some(tokens) = case["tokens"].as_u64() {
             scheduler.set_image_tokens(tokens as usize);
-            scheduler.set_even_sigmas();
         }
         scheduler.set_timesteps(case["steps"].as_u64().unwrap() as usize).unwrap();
         let timesteps: Vec<f32> = scheduler.timesteps().iter().map(|&t| t as f32).collect();

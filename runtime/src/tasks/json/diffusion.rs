@@ -105,6 +105,9 @@ fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
         seeds: parameters.get("seeds")?.unwrap_or_default(),
         latents: None,
         control_image: control_image.map(Image::open).transpose()?,
+        image_guidance_scale: parameters
+            .get("image_guidance_scale")?
+            .unwrap_or(defaults.image_guidance_scale),
         controlnet_conditioning_scale: parameters
             .get("controlnet_conditioning_scale")?
             .unwrap_or(defaults.controlnet_conditioning_scale),

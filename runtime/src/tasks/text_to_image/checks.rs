@@ -2,7 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::pipelines::{Autoencoder, Conditioning, Guidance, PipelineClass};
+use super::pipelines::{Autoencoder, Conditioning, Guidance, PipelineClass, Time};
+use super::settings::Settings;
 use super::text_encoders::TextEncoder;
 use super::{TextToImage, TextToImageOptions, resolutions};
 use crate::any_model::AnyModel;
@@ -20,6 +21,10 @@ impl<A: AnyModel> TextToImage<A> {
         let trained = self.settings.trained();
         let size = [options.height.unwrap_or(trained[0]), options.width.unwrap_or(trained[1])];
         let conditioning = self.class.conditioning;
+        if conditioning == Conditioning::Bilingual && options.use_resolution_binning {
+            check_size(size, 1)?;
+            return Ok(resolutions::standard(size));
+        }
         if conditioning == Conditioning::Classes && size != trained {
             let problem = format!("{size:?} is not what the model was trained on");
             return Err(Error::input("size", problem, format!("leave it out; it is {trained:?}")));
@@ -36,6 +41,7 @@ impl<A: AnyModel> TextToImage<A> {
         check_counts(self.steps(options), options.num_images_per_prompt)?;
         check_sequence_length(&self.class, options.max_sequence_length)?;
         check_guidance(self.guidance_scale(options), options.guidance_rescale)?;
+        check_guidance(options.image_guidance_scale, 0.0)?;
         let without = self.class.conditioning == Conditioning::Classes
             || matches!(self.class.guidance, Guidance::Embedded | Guidance::Undistilled);
         if without && options.negative_prompt.is_some() {
@@ -102,7 +108,8 @@ fn check_sequence_length(class: &PipelineClass, length: Option<usize>) -> Result
         Conditioning::Shaped => 1024,
         _ => 2048,
     };
-    if class.text_encoders.iter().all(|encoder| encoder.length.is_none()) {
+    let fixed = class.conditioning == Conditioning::Bilingual;
+    if fixed || class.text_encoders.iter().all(|encoder| encoder.length.is_none()) {
         let help = "leave it out: the text encoders of this pipeline have one length";
         return Err(Error::input(NAME, "is not read", help));
     }
@@ -126,6 +133,25 @@ pub(super) fn check_vae(class: &PipelineClass, checkpoint: &Checkpoint, config: 
     }
 }
 
+/// Refuses denoisers that no guidance scale is embedded in, where pipelines give one in place of a negative prompt.
+pub(super) fn check_embedded_guidance(
+    class: &PipelineClass,
+    settings: &Settings,
+    checkpoint: &Checkpoint,
+) -> Result<()> {
+    let (name, embedded) = match (class.conditioning, class.time) {
+        (Conditioning::HiddenStates, _) => ("time_cond_proj_dim", settings.guidance_width.is_some()),
+        (_, Time::Angle) => ("guidance_embeds", settings.guidance_embeds),
+        _ => return Ok(()),
+    };
+    if embedded || class.guidance != Guidance::Embedded {
+        return Ok(());
+    }
+    let file = checkpoint.dir().join(class.denoiser).join("config.json");
+    let problem = format!("`{name}` is not given: the pipeline embeds the guidance scale");
+    Err(Error::config(file, problem, "take a denoiser that is distilled for it"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::pipelines::class;
@@ -144,7 +170,7 @@ mod tests {
         }
         assert_eq!(problem("PixArtSigmaPipeline", 600), "");
         assert!(problem("PixArtSigmaPipeline", usize::MAX).contains("from 1 to 2048"));
-        for name in ["StableDiffusionPipeline", "DiTPipeline"] {
+        for name in ["StableDiffusionPipeline", "HunyuanDiTPipeline", "DiTPipeline"] {
             assert!(problem(name, 77).contains("is not read"));
         }
         assert!(check_sequence_length(&class("DiTPipeline").unwrap(), None).is_ok());

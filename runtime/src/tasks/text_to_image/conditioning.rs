@@ -2,36 +2,77 @@
 
 use ndarray::{Array1, Array2, ArrayD, Axis, Slice, arr2, concatenate};
 
-use super::pipelines::{Conditioning, Guidance, Layout};
+use super::pipelines::{Conditioning, Guidance, Layout, Time};
 use super::prompt_weights::{self, WeightedPrompt};
 use super::prompts::{Prompt, TextInput};
 use super::text_encoders::Mask;
-use super::{TextToImage, TextToImageOptions, controlnet, floats, guidance, misshapen};
+use super::{TextToImage, TextToImageOptions, controlnet, floats, guidance, misshapen, rotary};
 use crate::any_model::AnyModel;
 use crate::{Error, Result, Value, Values};
 
 impl<A: AnyModel> TextToImage<A> {
-    /// What the denoiser takes of each image's prompt, under its names, `[images, ..]` each; with guidance that of the negative prompt
-    /// before.
+    /// What each run of the denoiser takes of each image's prompt, under its names, `[images, ..]` each; with guidance that of the
+    /// negative prompt before, or in a run of its own.
     pub(super) fn conditioning(
         &self,
         prompts: &[&str],
         options: &TextToImageOptions,
+        size: [usize; 2],
+    ) -> Result<Vec<Values>> {
+        let guided = self.guided(options);
+        if !(guided && self.class.apart) {
+            return Ok(vec![self.conditions(prompts, options, guided, size)?]);
+        }
+        let negative = options.negative_prompt.as_deref().unwrap_or_default();
+        let negatives = vec![negative; prompts.len()];
+        [&negatives[..], prompts].iter().map(|texts| self.conditions(texts, options, false, size)).collect()
+    }
+
+    /// What one run of the denoiser takes.
+    fn conditions(
+        &self,
+        prompts: &[&str],
+        options: &TextToImageOptions,
+        guided: bool,
         [height, width]: [usize; 2],
     ) -> Result<Values> {
         let image = self.settings.tokens([height, width]);
-        let guided = self.guided(options);
-        let rows = prompts.len() * options.num_images_per_prompt * if guided { 2 } else { 1 };
+        let parts = match self.class.guidance {
+            _ if !guided => 1,
+            Guidance::Image => 3,
+            _ => 2,
+        };
+        let rows = prompts.len() * options.num_images_per_prompt * parts;
         let mut values = match self.class.conditioning {
             Conditioning::Classes => self.classes(prompts, options, guided)?,
             _ => self.texts(prompts, options, guided, image)?,
         };
+        if self.class.conditioning == Conditioning::Lengths
+            && let Some(states) = values.remove("encoder_hidden_states")
+        {
+            values.insert("text_bth".to_owned(), states);
+        }
         let scale = self.guidance_scale(options);
         let mut give = |name: &str, value: Value| values.insert(name.to_owned(), value);
         if self.class.conditioning == Conditioning::Sizes {
-            // The original size, where the image was cropped, and its size.
-            let sizes = [height, width, 0, 0, height, width];
-            give("time_ids", same_rows(rows, &sizes.map(|size| size as f32)));
+            give("time_ids", self.time_ids([height, width], rows, guided));
+        }
+        if self.class.conditioning == Conditioning::Pairs {
+            let size = [height as f32, width as f32];
+            for (name, pair) in [("original_size", size), ("crop_coords", [0.0; 2]), ("target_size", size)] {
+                give(name, same_rows(rows, &pair));
+            }
+        }
+        if self.class.conditioning == Conditioning::Bilingual {
+            let [cos, sin] = rotary::tables(self.settings.grid([height, width]), &self.settings);
+            give("freqs_cos", cos.into_dyn().into());
+            give("freqs_sin", sin.into_dyn().into());
+            if self.settings.takes_style {
+                // The original size of the reference's pipeline, the size, and where the image was cropped.
+                let sizes = [1024.0, 1024.0, height as f32, width as f32, 0.0, 0.0];
+                give("image_meta_size", same_rows(rows, &sizes));
+                give("style", ArrayD::<i64>::zeros(vec![rows]).into());
+            }
         }
         if self.settings.takes_resolution {
             let (height, width) = (height as f32, width as f32);
@@ -45,21 +86,38 @@ impl<A: AnyModel> TextToImage<A> {
             let [rows, columns] = self.settings.grid([height, width]).map(|count| count as i64);
             give("img_shapes", arr2(&[[1, rows, columns]]).into_dyn().into());
         }
+        let embeds = self.class.conditioning == Conditioning::Placed || self.class.time == Time::Angle;
+        if embeds && self.settings.guidance_embeds {
+            let scale = scale * self.settings.guidance_embeds_scale;
+            give("guidance", ArrayD::from_elem(vec![rows], scale).into());
+        }
         if self.class.conditioning == Conditioning::Placed {
-            if self.settings.guidance_embeds {
-                give("guidance", ArrayD::from_elem(vec![rows], scale).into());
-            }
             // Tokens that are no patches have a fourth axis, along which those of texts are counted.
             let axes = if self.class.layout == Layout::Tokens { 4 } else { 3 };
             give("img_ids", self.settings.token_places([height, width], axes).into_dyn().into());
             let tokens = self.texts.iter().filter_map(|input| input.tokens(options)).sum();
-            let place = |(token, axis): (usize, usize)| if axis == 3 { token as i64 } else { 0 };
+            let counted = |axis: usize| self.class.text_axes.contains(&axis);
+            let place = |(token, axis): (usize, usize)| if counted(axis) { token as i64 } else { 0 };
             give("txt_ids", Array2::from_shape_fn((tokens, axes), place).into_dyn().into());
         }
         if let Some(image) = &options.control_image {
             give("controlnet_cond", controlnet::control(image, [height, width], rows)?);
         }
         Ok(values)
+    }
+
+    /// The original size, where the image was cropped and its size, or how beautiful it is to be.
+    fn time_ids(&self, [height, width]: [usize; 2], rows: usize, guided: bool) -> Value {
+        // `aesthetic_score` and `negative_aesthetic_score` of the reference's pipeline.
+        const SCORES: [f32; 2] = [6.0, 2.5];
+        let [height, width] = [height as f32, width as f32];
+        if !self.settings.requires_aesthetics_score {
+            return same_rows(rows, &[height, width, 0.0, 0.0, height, width]);
+        }
+        let negatives = if guided { rows / 2 } else { 0 };
+        let score = |row: usize| SCORES[usize::from(row < negatives)];
+        let at = |(row, column): (usize, usize)| [height, width, 0.0, 0.0, score(row)][column];
+        Array2::from_shape_fn((rows, 5), at).into_dyn().into()
     }
 
     /// How far predictions are guided.
@@ -73,6 +131,7 @@ impl<A: AnyModel> TextToImage<A> {
         match self.class.guidance {
             Guidance::Embedded => false,
             Guidance::Added => scale > 0.0,
+            Guidance::Image => scale > 1.0 && options.image_guidance_scale >= 1.0,
             Guidance::ClassifierFree => scale > 1.0 && self.settings.guidance_width.is_none(),
             Guidance::Undistilled => scale > 1.0 && !self.settings.distilled,
             Guidance::Normalized { asked } => scale > 1.0 && (!asked || options.negative_prompt.is_some()),
@@ -112,11 +171,14 @@ impl<A: AnyModel> TextToImage<A> {
         image: usize,
     ) -> Result<Values> {
         let Self { class, settings, .. } = self;
-        let zeros = options.negative_prompt.is_none()
-            && settings.zeros_for_empty_prompt
-            && class.conditioning == Conditioning::Sizes;
         let negative = options.negative_prompt.as_deref().unwrap_or_default();
-        let negatives = if guided && !zeros { vec![negative; prompts.len()] } else { vec![] };
+        let zeros = match class.conditioning {
+            Conditioning::Sizes => options.negative_prompt.is_none() && settings.zeros_for_empty_prompt,
+            _ => class.empty_is_zeros && negative.is_empty(),
+        };
+        // Once more without the image.
+        let parts = if class.guidance == Guidance::Image { 2 } else { 1 };
+        let negatives = if guided && !zeros { vec![negative; parts * prompts.len()] } else { vec![] };
         let read = |text: &&str| match options.prompt_weighting {
             true => WeightedPrompt::read(text),
             false => WeightedPrompt { text: (*text).to_owned(), weights: vec![] },
@@ -143,6 +205,7 @@ impl<A: AnyModel> TextToImage<A> {
             match encoder.mask {
                 Mask::None | Mask::Encoder | Mask::Zeros => {}
                 Mask::Denoiser(name) => drop(joined.insert(name.to_owned(), tokens.seen()?.into())),
+                Mask::Lengths(name) => drop(joined.insert(name.to_owned(), tokens.lengths().into())),
                 Mask::Joint => {
                     drop(joined.insert("attention_mask".to_owned(), tokens.joint(image).into_dyn().into()));
                 }

@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use ndarray::{Array4, ArrayD, Axis, concatenate};
 
+use super::angles::Angle;
 use super::image_to_image::{InitialLatents, Start};
-use super::latents::{packed, prediction, tokens};
+use super::latents::{packed, prediction, tokens, without_variance};
 use super::pipelines::{Guidance, Layout, Shift, Time};
 use super::{DenoisingStep, TextToImage, TextToImageOptions, floats, guidance, misshapen};
 use crate::any_model::AnyModel;
@@ -65,10 +66,16 @@ impl<A: AnyModel> TextToImage<A> {
         let mut scheduler = self.scheduler()?;
         self.space(&mut *scheduler, self.steps(options), size)?;
         let mut conditioning = self.conditioning(prompts, options, size)?;
+        let data = scheduler.sigma_data().unwrap_or(1.0);
         let InitialLatents { begin, mut latents, preserved } = match start {
             Some(start) => self.noised(&start, self.steps(options), (&*scheduler, shape), &mut noise)?,
             None => {
-                let scale = scheduler.init_noise_sigma();
+                let scale = match self.class.time {
+                    Time::Angle => data,
+                    // Flow matching begins with noise alone, and pipelines of packed latents with it whatever the scheduler.
+                    _ if self.class.layout == Layout::Packed => 1.0,
+                    _ => scheduler.init_noise_sigma(),
+                };
                 let latents = first_latents(options, shape, &mut noise)?.mapv(|x| x * scale);
                 InitialLatents { begin: 0, latents, preserved: None }
             }
@@ -83,9 +90,22 @@ impl<A: AnyModel> TextToImage<A> {
                 seen = preserved.beside(seen)?;
             }
             if let Some(scale) = self.control_scale(options, index, timesteps.len()) {
-                conditioning.insert("conditioning_scale".to_owned(), scale);
+                for values in &mut conditioning {
+                    values.insert("conditioning_scale".to_owned(), scale.clone());
+                }
             }
-            let predicted = self.predict(&seen, timestep, &conditioning, options)?;
+            let predicted = match self.class.time {
+                Time::Angle => {
+                    let angle = Angle::new(timestep as f32, data);
+                    let seen = seen.mapv(|x| angle.seen(x));
+                    let predicted = self.predict(&seen, f64::from(angle.noise), &conditioning, options)?;
+                    seen.iter()
+                        .zip(predicted)
+                        .map(|(seen, predicted)| angle.velocity(*seen, predicted))
+                        .collect()
+                }
+                _ => self.predict(&seen, timestep, &conditioning, options)?,
+            };
             let next = scheduler.step(index, &predicted, &sample, &mut |count| noise.randn(count));
             latents = Array4::from_shape_vec(shape, next).map_err(|error| misshapen(&error))?;
             if let Some(preserved) = &preserved {
@@ -98,19 +118,20 @@ impl<A: AnyModel> TextToImage<A> {
                 return Err(Error::input("text-to-image", problem, "run it again"));
             }
         }
-        Ok(latents)
+        Ok(if self.class.time == Time::Angle { latents / data } else { latents })
     }
 
     /// Spaces and shifts a scheduler's sigmas as the pipeline does.
     fn space(&self, scheduler: &mut dyn Scheduler, steps: usize, size: [usize; 2]) -> Result<()> {
         let tokens = self.settings.tokens(size);
-        if self.class.even_sigmas.is_some() {
-            scheduler.set_even_sigmas();
+        if let Some((spacing, _)) = self.class.sigmas {
+            scheduler.set_sigmas(spacing);
         }
-        match self.class.even_sigmas {
+        match self.class.sigmas.map(|(_, shift)| shift) {
             None | Some(Shift::Tokens) => scheduler.set_image_tokens(tokens),
             Some(Shift::Channels) => scheduler.set_image_tokens(self.settings.channels),
             Some(Shift::Empirical) => scheduler.set_shift(empirical_shift(tokens, steps)),
+            Some(Shift::Fixed) => {}
         }
         scheduler.set_timesteps(steps)
     }
@@ -125,14 +146,22 @@ impl<A: AnyModel> TextToImage<A> {
         &self,
         seen: &Array4<f32>,
         timestep: f64,
-        conditioning: &Values,
+        conditioning: &[Values],
         options: &TextToImageOptions,
     ) -> Result<Vec<f32>> {
         let guided = self.guided(options);
-        let both = || concatenate(Axis(0), &[seen.view(), seen.view()]).map_err(|error| misshapen(&error));
-        let sample = if guided { both()? } else { seen.clone() };
+        let sample = match self.class.guidance {
+            _ if !guided || conditioning.len() > 1 => seen.clone(),
+            Guidance::Image => {
+                // First without the image.
+                let mut none = seen.clone();
+                none.slice_axis_mut(Axis(1), (self.settings.channels..).into()).fill(0.0);
+                concatenate(Axis(0), &[none.view(), seen.view(), seen.view()])
+                    .map_err(|error| misshapen(&error))?
+            }
+            _ => concatenate(Axis(0), &[seen.view(), seen.view()]).map_err(|error| misshapen(&error))?,
+        };
         let rows = sample.shape()[0];
-        let mut inputs = conditioning.clone();
         let sample = match self.class.layout {
             Layout::Maps => sample.into_dyn(),
             Layout::Frame => sample.insert_axis(Axis(2)).into_dyn(),
@@ -143,13 +172,21 @@ impl<A: AnyModel> TextToImage<A> {
             Time::Timestep => timestep as f32 * self.settings.timestep_scale,
             Time::Noise => timestep as f32 / 1000.0,
             Time::Image => (1000.0 - timestep as f32) / 1000.0,
+            Time::Angle => timestep as f32,
         };
-        inputs.insert(self.class.sample().to_owned(), sample.into());
-        inputs.insert(self.class.timestep().to_owned(), ArrayD::from_elem(vec![rows], timestep).into());
-        let predicted = floats(self.model.run_graph(GraphKind::Forward, inputs)?, "sample")?;
+        let run = |conditioning: &Values| {
+            let mut inputs = conditioning.clone();
+            inputs.insert(self.class.sample().to_owned(), sample.clone().into());
+            inputs.insert(self.class.timestep().to_owned(), ArrayD::from_elem(vec![rows], timestep).into());
+            floats(self.model.run_graph(GraphKind::Forward, inputs)?, "sample")
+        };
+        let predicted = conditioning.iter().map(run).collect::<Result<Vec<_>>>()?;
+        let predicted: Vec<_> = predicted.iter().map(|predicted| predicted.view()).collect();
+        let predicted = concatenate(Axis(0), &predicted).map_err(|error| misshapen(&error))?;
+        let predicted = without_variance(predicted, self.settings.channels);
         let predicted = if guided { self.moved(&predicted, options)? } else { predicted };
         let (_, _, height, width) = seen.dim();
-        let predicted = prediction(predicted, self.class.layout, self.settings.channels, [height, width])?;
+        let predicted = prediction(predicted, self.class.layout, [height, width])?;
         let sign = if self.class.time == Time::Image { -1.0 } else { 1.0 };
         Ok(predicted.iter().map(|x| sign * x).collect())
     }
@@ -157,10 +194,17 @@ impl<A: AnyModel> TextToImage<A> {
     /// What is predicted for prompts, moved away from what is predicted for negative ones, which stands before it.
     fn moved(&self, predicted: &ArrayD<f32>, options: &TextToImageOptions) -> Result<ArrayD<f32>> {
         let values: Vec<f32> = predicted.iter().copied().collect();
-        let (away, towards) = values.split_at(values.len() / 2);
         let scale = self.guidance_scale(options);
-        let scale = if self.class.guidance == Guidance::Added { 1.0 + scale } else { scale };
         let mut shape = predicted.shape().to_vec();
+        if self.class.guidance == Guidance::Image {
+            shape[0] /= 3;
+            let (none, both) = values.split_at(values.len() / 3);
+            let (image, prompt) = both.split_at(none.len());
+            let edited = guidance::edited([none, image, prompt], scale, options.image_guidance_scale);
+            return ArrayD::from_shape_vec(shape, edited).map_err(|error| misshapen(&error));
+        }
+        let (away, towards) = values.split_at(values.len() / 2);
+        let scale = if self.class.guidance == Guidance::Added { 1.0 + scale } else { scale };
         shape[0] /= 2;
         let mut moved = guidance::moved(away, towards, scale);
         if matches!(self.class.guidance, Guidance::Normalized { .. }) {

@@ -7,6 +7,14 @@ pub(super) fn moved(away: &[f32], towards: &[f32], scale: f32) -> Vec<f32> {
     away.iter().zip(towards).map(|(away, towards)| away + scale * (towards - away)).collect()
 }
 
+/// The same of what is predicted for an image and the prompt, for the image, and without it: both differences by their scales
+/// (`StableDiffusionInstructPix2PixPipeline`).
+pub(super) fn edited([none, image, prompt]: [&[f32]; 3], scale: f32, image_scale: f32) -> Vec<f32> {
+    let all = none.iter().zip(image).zip(prompt);
+    all.map(|((none, image), prompt)| none + scale * (prompt - image) + image_scale * (image - none))
+        .collect()
+}
+
 /// Makes each row of what moved, of so many numbers, as long as what was predicted for the prompt.
 pub(super) fn normalize(moved: &mut [f32], towards: &[f32], width: usize) {
     let norm = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -55,6 +63,11 @@ mod tests {
         let mut moved = vec![4.0, -4.0];
         rescale(&mut moved, &[1.0, -1.0], 1, 0.5);
         assert_eq!(moved, [2.5, -2.5]);
+    }
+
+    #[test]
+    fn an_image_and_a_prompt_move_by_scales_of_their_own() {
+        assert_eq!(edited([&[1.0, 0.0], &[2.0, 1.0], &[4.0, 0.0]], 3.0, 10.0), [17.0, 7.0]);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use ndarray::{Array4, ArrayBase, Axis, Ix4, concatenate};
 
 use super::denoise::Noise;
-use super::inpainting::Preserved;
-use super::pipelines::Conditioning;
+use super::inpainting::{Preserved, in_batch};
+use super::pipelines::{Conditioning, Guidance};
 use super::settings::Settings;
 use super::tiling::Tiles;
 use super::{DenoisingStep, GeneratedImage, TextToImage, TextToImageOptions, floats, misshapen};
@@ -104,6 +104,14 @@ impl<A: AnyModel> TextToImage<A> {
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
         let (strength, guidance_scale) = defaults(self.class.conditioning, mask.is_some());
+        if self.class.guidance == Guidance::Image && options.strength.is_some() {
+            let problem = "is not read: the image is edited, and the first latents are noise alone";
+            return Err(Error::input(
+                "strength",
+                problem,
+                "leave it out, and give an `image_guidance_scale`",
+            ));
+        }
         let strength = options.strength.unwrap_or(strength);
         let mut options = options.generation.clone();
         if self.class.conditioning == Conditioning::Joined {
@@ -134,6 +142,9 @@ impl<A: AnyModel> TextToImage<A> {
         (scheduler, shape): (&dyn Scheduler, [usize; 4]),
         noise: &mut Noise,
     ) -> Result<InitialLatents> {
+        if self.class.guidance == Guidance::Image {
+            return self.edited(start, (scheduler, shape), noise);
+        }
         let share = steps as f64 * start.strength;
         // Pipelines of transformers leave out whole steps, others run whole ones.
         let run = match self.class.denoiser {
@@ -159,6 +170,24 @@ impl<A: AnyModel> TextToImage<A> {
         let drawn = drawn.ok_or_else(|| Error::input("image", "has latents of another size", help))?;
         let (kept, added) = scheduler.noise_scales(begin);
         Ok(InitialLatents { begin, latents: drawn * kept + noise * added, preserved: None })
+    }
+
+    /// Noise, and beside it the latents of the image that is edited, the mean of their distribution, which the reference does not scale.
+    fn edited(
+        &self,
+        start: &Start<'_>,
+        (scheduler, shape): (&dyn Scheduler, [usize; 4]),
+        noise: &mut Noise,
+    ) -> Result<InitialLatents> {
+        let size = [shape[2], shape[3]].map(|side| side * self.settings.scale);
+        let pixels = normalized(start.image, size)?;
+        let inputs = Values::from([("images".to_owned(), Value::from(pixels.into_dyn()))]);
+        let mean = floats(self.model.run_graph(GraphKind::LatentEncoder, inputs)?, "mean")?;
+        let mean = mean.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))?;
+        let latents = Array4::from_shape_vec(shape, noise.randn(shape.iter().product()));
+        let latents = latents.map_err(|error| misshapen(&error))? * scheduler.init_noise_sigma();
+        let preserved = Some(Preserved::edited(in_batch(&mean, shape)?));
+        Ok(InitialLatents { begin: 0, latents, preserved })
     }
 
     /// Latents of pixels, drawn from their distribution (`DiagonalGaussianDistribution.sample`): by each generator once.

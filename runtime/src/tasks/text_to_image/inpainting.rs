@@ -75,6 +75,8 @@ pub(super) struct Preserved {
 enum PreservedLatents {
     /// `masked_image_latents`, of the image without what is masked: the denoiser takes them.
     Masked(Array4<f32>),
+    /// `image_latents` of an image that is edited: the denoiser takes them, and no mask.
+    Edited(Array4<f32>),
     /// `image_latents`, and the noise that is added to them: they take the place of the denoiser's.
     Image { image_latents: Array4<f32>, noise: Array4<f32> },
 }
@@ -131,8 +133,16 @@ impl<A: AnyModel> TextToImage<A> {
 }
 
 impl Preserved {
-    /// What the denoiser takes: behind the latents the mask and those of the masked image.
+    /// The latents of an image that is edited.
+    pub(super) fn edited(image_latents: Array4<f32>) -> Self {
+        Self { mask: Array2::zeros((0, 0)), latents: PreservedLatents::Edited(image_latents) }
+    }
+
+    /// What the denoiser takes: behind the latents the mask and those of the masked image, or those of the image.
     pub(super) fn beside(&self, sample: Array4<f32>) -> Result<Array4<f32>> {
+        if let PreservedLatents::Edited(image) = &self.latents {
+            return concatenate(Axis(1), &[sample.view(), image.view()]).map_err(|error| misshapen(&error));
+        }
         let PreservedLatents::Masked(masked) = &self.latents else { return Ok(sample) };
         let (images, _, rows, columns) = sample.dim();
         let mask = self.mask.broadcast((images, 1, rows, columns));
@@ -168,7 +178,7 @@ fn uncovered(mut pixels: Array4<f32>, covered: &Array2<f32>) -> Array4<f32> {
 }
 
 /// Latents of one image for all images that are made.
-fn in_batch(latents: &Array4<f32>, shape: [usize; 4]) -> Result<Array4<f32>> {
+pub(super) fn in_batch(latents: &Array4<f32>, shape: [usize; 4]) -> Result<Array4<f32>> {
     let broadcast: Option<ArrayView4<'_, f32>> = latents.broadcast(shape);
     let help = "open a model that is made for this task";
     let missing = || Error::input("image", "has latents of another size", help);

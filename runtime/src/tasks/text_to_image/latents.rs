@@ -58,32 +58,35 @@ pub(super) fn tokens(latents: &Array4<f32>) -> Array3<f32> {
     })
 }
 
-/// A prediction for latents of so many rows and columns, without the variance that some denoisers predict behind it.
-pub(super) fn prediction(
-    predicted: ArrayD<f32>,
-    layout: Layout,
-    channels: usize,
-    sides: [usize; 2],
-) -> Result<Array4<f32>> {
+/// Latents of such tokens (`_unpack_latents_with_ids`): `[images, channels, rows, columns]`.
+fn placed(tokens: &Array3<f32>, [rows, columns]: [usize; 2]) -> Array4<f32> {
+    let (images, _, channels) = tokens.dim();
+    Array4::from_shape_fn((images, channels, rows, columns), |(image, channel, row, column)| {
+        tokens[[image, row * columns + column, channel]]
+    })
+}
+
+/// A prediction for feature maps without the variance that some denoisers predict behind it.
+pub(super) fn without_variance(predicted: ArrayD<f32>, channels: usize) -> ArrayD<f32> {
+    match predicted.shape() {
+        [_, both, _, _] if both / 2 == channels => {
+            predicted.slice_axis(Axis(1), (..channels).into()).to_owned()
+        }
+        _ => predicted,
+    }
+}
+
+/// A prediction for latents of so many rows and columns.
+pub(super) fn prediction(predicted: ArrayD<f32>, layout: Layout, sides: [usize; 2]) -> Result<Array4<f32>> {
     let misshapen = |error| misshapen(&error);
-    let predicted = match layout {
-        Layout::Maps => predicted.into_dimensionality::<Ix4>().map_err(misshapen)?,
+    match layout {
+        Layout::Maps => predicted.into_dimensionality::<Ix4>().map_err(misshapen),
         Layout::Frame => {
             let frame = predicted.into_dimensionality::<Ix5>().map_err(misshapen)?;
-            frame.index_axis_move(Axis(2), 0)
+            Ok(frame.index_axis_move(Axis(2), 0))
         }
-        Layout::Packed => unpacked(&predicted.into_dimensionality::<Ix3>().map_err(misshapen)?, sides),
-        Layout::Tokens => {
-            let tokens = predicted.into_dimensionality::<Ix3>().map_err(misshapen)?;
-            let shape = (tokens.dim().0, tokens.dim().2, sides[0], sides[1]);
-            Array4::from_shape_fn(shape, |(image, channel, row, column)| {
-                tokens[[image, row * sides[1] + column, channel]]
-            })
-        }
-    };
-    match predicted.dim().1 / 2 == channels {
-        true => Ok(predicted.slice(s![.., ..channels, .., ..]).to_owned()),
-        false => Ok(predicted),
+        Layout::Packed => Ok(unpacked(&predicted.into_dimensionality::<Ix3>().map_err(misshapen)?, sides)),
+        Layout::Tokens => Ok(placed(&predicted.into_dimensionality::<Ix3>().map_err(misshapen)?, sides)),
     }
 }
 
@@ -150,6 +153,13 @@ mod tests {
         let second: Vec<f32> = tokens.slice(s![0, 1, ..]).to_vec();
         assert_eq!(second, [2.0, 3.0, 12.0, 13.0, 102.0, 103.0, 112.0, 113.0]);
         assert_eq!(unpacked(&tokens, [2, 4]), latents);
+    }
+
+    #[test]
+    fn variance_behind_a_prediction_is_left_out() {
+        let predicted = ArrayD::from_shape_vec(vec![1, 2, 1, 1], vec![1.0, 2.0]).unwrap();
+        assert_eq!(without_variance(predicted.clone(), 1).into_raw_vec_and_offset().0, [1.0]);
+        assert_eq!(without_variance(predicted, 2).shape(), [1, 2, 1, 1]);
     }
 
     #[test]

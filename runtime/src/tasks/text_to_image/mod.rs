@@ -3,7 +3,9 @@
 //! Reference: `StableDiffusionPipeline` of `diffusers` and its relatives. Noise is drawn as they draw it, so that a seed gives the
 //! same image.
 
+mod angles;
 mod checks;
+mod classes;
 mod conditioning;
 mod controlnet;
 mod denoise;
@@ -17,6 +19,7 @@ mod png;
 mod prompt_weights;
 mod prompts;
 mod resolutions;
+mod rotary;
 mod settings;
 mod text_encoders;
 mod tiling;
@@ -36,7 +39,7 @@ use crate::diffusion::schedulers::{self, Scheduler};
 use crate::{Error, Result, Value, Values};
 use denoise::Request;
 use image_to_image::Start;
-use pipelines::{Conditioning, PipelineClass};
+use pipelines::{Conditioning, Guidance, PipelineClass, Time};
 use prompts::TextInput;
 use settings::Settings;
 
@@ -73,8 +76,14 @@ impl<A: AnyModel> Pipeline<A> for TextToImage<A> {
         let texts = texts.flatten().collect::<Result<_>>()?;
         let settings = Settings::read(&class, config);
         checks::check_vae(&class, checkpoint, config)?;
+        checks::check_embedded_guidance(&class, &settings, checkpoint)?;
         let pipeline = Self { model, class, texts, settings };
-        pipeline.scheduler()?;
+        let scheduler = pipeline.scheduler()?;
+        if pipeline.class.time == Time::Angle && scheduler.sigma_data().is_none() {
+            let path = pipeline.model.checkpoint().component("scheduler").require("scheduler_config.json")?;
+            let problem = "`_class_name` is of no scheduler whose timesteps are angles";
+            return Err(Error::config(path, problem, "take the published one, SCMScheduler"));
+        }
         Ok(pipeline)
     }
 }
@@ -119,10 +128,20 @@ impl<A: AnyModel> TextToImage<A> {
         let asked = self.size(options)?;
         let Settings { channels, in_channels, .. } = self.settings;
         let masked = start.is_some_and(|start| start.mask.is_some());
-        if in_channels != channels && !(masked && in_channels == 2 * channels + 1) {
+        let edits = self.class.guidance == Guidance::Image;
+        let taken = match (start.is_some(), edits) {
+            (true, true) => in_channels == 2 * channels,
+            (_, false) => in_channels == channels || (masked && in_channels == 2 * channels + 1),
+            (false, true) => false,
+        };
+        if !taken {
             let problem =
                 format!("are missing: the denoiser takes {in_channels} channels, latents have {channels}");
-            return Err(Error::input("image and mask", problem, "open the checkpoint for inpainting"));
+            let (name, help) = match edits {
+                true => ("image", "open the published checkpoint for image-to-image"),
+                false => ("image and mask", "open the checkpoint for inpainting"),
+            };
+            return Err(Error::input(name, problem, help));
         }
         let size = match options.use_resolution_binning && self.class.conditioning == Conditioning::Masked {
             true => resolutions::trained(self.settings.trained(), asked).unwrap_or(asked),

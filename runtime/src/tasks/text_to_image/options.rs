@@ -21,6 +21,8 @@ pub struct TextToImageOptions {
     /// How far what is predicted is moved away from what is predicted for the negative prompt; none at 1 and below. That of the
     /// reference's pipeline where not given.
     pub guidance_scale: Option<f32>,
+    /// How far what is predicted for an image that is edited is moved away from what is predicted without it; no guidance below 1.
+    pub image_guidance_scale: f32,
     /// How much of guidance's higher contrast is taken back (arXiv:2305.08891, section 3.4).
     pub guidance_rescale: f32,
     /// The height in pixels; what the model was trained on where not given.
@@ -59,6 +61,7 @@ impl Default for TextToImageOptions {
             prompt_weighting: false,
             num_inference_steps: None,
             guidance_scale: None,
+            image_guidance_scale: 1.5,
             guidance_rescale: 0.0,
             height: None,
             width: None,

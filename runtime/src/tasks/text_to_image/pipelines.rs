@@ -1,12 +1,11 @@
-//! Pipelines of `diffusers` that are read, by the class that `model_index.json` names: their components, what they are called with
-//! where callers do not say, and how latents and texts reach the denoiser.
+//! What tells pipelines of `diffusers` apart, which `model_index.json` names by their class: their components, what they are called
+//! with where callers do not say, and how latents and texts reach the denoiser.
 
 use serde_json::Value as Json;
 
-use super::text_encoders::{
-    AURA_FLOW, CHROMA, CLIP, CLIP_2, FLUX_2, LUMINA_2, PIXART_ALPHA, QWEN_IMAGE, SANA, T5_3, TextEncoder,
-    Z_IMAGE,
-};
+use super::classes::CLASSES;
+use super::text_encoders::TextEncoder;
+use crate::diffusion::schedulers::SigmaSpacing;
 use crate::hub::Checkpoint;
 use crate::{Error, Result};
 
@@ -14,7 +13,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PipelineClass {
     /// Its name, and those of its classes for other tasks, under which checkpoints trained for these are published.
-    names: &'static [&'static str],
+    pub names: &'static [&'static str],
     /// The component that denoises.
     pub denoiser: &'static str,
     /// The text encoders, in the order of their graphs.
@@ -30,8 +29,14 @@ pub(super) struct PipelineClass {
     pub time: Time,
     pub guidance: Guidance,
     pub autoencoder: Autoencoder,
-    /// What shifts sigmas, where the pipeline spaces them from 1 down to one step's share.
-    pub even_sigmas: Option<Shift>,
+    /// How sigmas are spaced and what shifts them, where the pipeline says.
+    pub sigmas: Option<(SigmaSpacing, Shift)>,
+    /// The axes of a token's place along which those of texts are counted.
+    pub text_axes: &'static [usize],
+    /// Whether zeros stand for the hidden states of an empty negative prompt.
+    pub empty_is_zeros: bool,
+    /// Whether the denoiser is run for prompts and for negative ones apart, whose texts have lengths of their own.
+    pub apart: bool,
     /// Whether a ControlNet adds to the denoiser's feature maps.
     pub controlnet: bool,
 }
@@ -49,10 +54,16 @@ pub(super) enum Conditioning {
     Placed,
     /// T5's hidden states with a mask of padding; resolutions are those of the training.
     Masked,
+    /// The hidden states of two text encoders with masks of padding, rotary position embeddings, and sizes with a style.
+    Bilingual,
     /// Classes, and no text at all.
     Classes,
     /// The hidden states of a chat with a mask of padding.
     Chat,
+    /// Hidden states, and pairs of pixels: the original size, where it was cropped and the size.
+    Pairs,
+    /// Hidden states, and how many of their tokens are no padding.
+    Lengths,
     /// Hidden states with a mask of padding, and how many rows and columns of tokens there are (`img_shapes`).
     Shaped,
 }
@@ -79,6 +90,9 @@ pub(super) enum Time {
     Noise,
     /// The share of the image: 1 in the end. What is predicted is negated.
     Image,
+    /// The share of noise that an angle between image and noise stands for (`SCMScheduler`), whose velocity is made of what is
+    /// predicted.
+    Angle,
 }
 
 /// How what is predicted for a prompt is moved away from what is predicted for the negative one.
@@ -90,6 +104,9 @@ pub(super) enum Guidance {
     Undistilled,
     /// The scale is embedded, and there is no negative prompt.
     Embedded,
+    /// Away from what is predicted for the image that is edited and the negative prompt, and that away from what is predicted without
+    /// the image, by `image_guidance_scale` (arXiv:2211.09800).
+    Image,
     /// The difference is added to what is predicted for the prompt, above 0.
     Added,
     /// As classifier-free, then each row is made as long as what is predicted for the prompt; `asked` for by a negative prompt.
@@ -118,148 +135,12 @@ pub(super) enum Shift {
     Channels,
     /// Tokens and steps (`compute_empirical_mu`).
     Empirical,
+    /// Nothing that the pipeline says.
+    Fixed,
 }
 
-/// The size of latents, in rows and columns, that pipelines of transformers take where the configuration has none.
-const SAMPLE_SIZE: usize = 128;
-
-/// Latents in channels, rows and columns, and a text that cross-attention sees.
-const UNET: PipelineClass = PipelineClass {
-    names: &[],
-    denoiser: "unet",
-    text_encoders: &[CLIP],
-    steps: 50,
-    guidance_scale: 7.5,
-    sample_size: 64,
-    conditioning: Conditioning::HiddenStates,
-    layout: Layout::Maps,
-    time: Time::Timestep,
-    guidance: Guidance::ClassifierFree,
-    autoencoder: Autoencoder::Blocks,
-    even_sigmas: None,
-    controlnet: false,
-};
-const UNET_XL: PipelineClass = PipelineClass {
-    text_encoders: &[CLIP, CLIP_2],
-    guidance_scale: 5.0,
-    sample_size: SAMPLE_SIZE,
-    conditioning: Conditioning::Sizes,
-    ..UNET
-};
-const TRANSFORMER: PipelineClass =
-    PipelineClass { denoiser: "transformer", sample_size: SAMPLE_SIZE, ..UNET };
-/// Tokens of two rows and two columns, whose places are given.
-const PACKED: PipelineClass = PipelineClass {
-    conditioning: Conditioning::Placed,
-    layout: Layout::Packed,
-    time: Time::Noise,
-    even_sigmas: Some(Shift::Tokens),
-    ..TRANSFORMER
-};
-const PIXART: PipelineClass =
-    PipelineClass { steps: 20, guidance_scale: 4.5, conditioning: Conditioning::Masked, ..TRANSFORMER };
-
-const CLASSES: &[PipelineClass] = &[
-    PipelineClass { names: &["StableDiffusionPipeline", "StableDiffusionInpaintPipeline"], ..UNET },
-    PipelineClass { names: &["StableDiffusionXLPipeline", "StableDiffusionXLInpaintPipeline"], ..UNET_XL },
-    PipelineClass { names: &["StableDiffusionControlNetPipeline"], controlnet: true, ..UNET },
-    PipelineClass { names: &["StableDiffusionXLControlNetPipeline"], controlnet: true, ..UNET_XL },
-    PipelineClass {
-        names: &["StableDiffusion3Pipeline"],
-        text_encoders: &[CLIP, CLIP_2, T5_3],
-        steps: 28,
-        guidance_scale: 7.0,
-        conditioning: Conditioning::Joined,
-        ..TRANSFORMER
-    },
-    PipelineClass {
-        names: &["FluxPipeline"],
-        text_encoders: &[CLIP, TextEncoder { length: Some(512), ..CLIP_2 }],
-        steps: 28,
-        guidance_scale: 3.5,
-        guidance: Guidance::Embedded,
-        ..PACKED
-    },
-    PipelineClass {
-        names: &["ChromaPipeline"],
-        text_encoders: &[CHROMA],
-        steps: 35,
-        guidance_scale: 5.0,
-        ..PACKED
-    },
-    PipelineClass {
-        names: &["QwenImagePipeline"],
-        text_encoders: &[QWEN_IMAGE],
-        guidance_scale: 4.0,
-        conditioning: Conditioning::Shaped,
-        guidance: Guidance::Normalized { asked: true },
-        autoencoder: Autoencoder::Video,
-        ..PACKED
-    },
-    PipelineClass {
-        names: &["Flux2KleinPipeline"],
-        text_encoders: &[FLUX_2],
-        guidance_scale: 4.0,
-        sample_size: SAMPLE_SIZE / 2,
-        layout: Layout::Tokens,
-        guidance: Guidance::Undistilled,
-        autoencoder: Autoencoder::Patched,
-        even_sigmas: Some(Shift::Empirical),
-        ..PACKED
-    },
-    PipelineClass { names: &["PixArtAlphaPipeline"], text_encoders: &[PIXART_ALPHA], ..PIXART },
-    PipelineClass {
-        names: &["PixArtSigmaPipeline"],
-        text_encoders: &[TextEncoder { length: Some(300), ..PIXART_ALPHA }],
-        ..PIXART
-    },
-    PipelineClass {
-        names: &["SanaPipeline"],
-        text_encoders: &[SANA],
-        sample_size: 32,
-        autoencoder: Autoencoder::Deep,
-        ..PIXART
-    },
-    PipelineClass {
-        names: &["AuraFlowPipeline"],
-        text_encoders: &[AURA_FLOW],
-        guidance_scale: 3.5,
-        time: Time::Noise,
-        ..TRANSFORMER
-    },
-    PipelineClass {
-        names: &["Lumina2Pipeline"],
-        text_encoders: &[LUMINA_2],
-        steps: 30,
-        guidance_scale: 4.0,
-        time: Time::Image,
-        guidance: Guidance::Normalized { asked: false },
-        even_sigmas: Some(Shift::Channels),
-        ..TRANSFORMER
-    },
-    PipelineClass {
-        names: &["ZImagePipeline"],
-        text_encoders: &[Z_IMAGE],
-        guidance_scale: 5.0,
-        conditioning: Conditioning::Chat,
-        layout: Layout::Frame,
-        time: Time::Image,
-        guidance: Guidance::Added,
-        even_sigmas: Some(Shift::Tokens),
-        ..TRANSFORMER
-    },
-    PipelineClass {
-        names: &["DiTPipeline"],
-        text_encoders: &[],
-        guidance_scale: 4.0,
-        sample_size: 32,
-        conditioning: Conditioning::Classes,
-        ..TRANSFORMER
-    },
-];
-
-/// Components that say nothing of the numbers: what they do is done, or only judges the images.
-const OTHERS: [&str; 3] = ["scheduler", "safety_checker", "feature_extractor"];
+/// Components that say nothing of the numbers: what they do is done, only judges the images, or writes other prompts (`use_pe`).
+const OTHERS: [&str; 5] = ["scheduler", "safety_checker", "feature_extractor", "pe", "pe_tokenizer"];
 
 impl PipelineClass {
     /// The class of a checkpoint, none of whose components is unknown and which lacks none.

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use ndarray::{Array2, ArrayD, Axis, stack};
+use serde_json::json;
 
 use super::pipelines::has;
 use super::prompt_weights;
-use super::text_encoders::{Kept, Mask, TextEncoder};
+use super::text_encoders::{Chat, Kept, Mask, Padding, TextEncoder};
 use super::{TextToImageOptions, misshapen};
 use crate::hub::Checkpoint;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
-use crate::text::{EncodeOptions, Text, Tokenizer};
+use crate::text::{EncodeOptions, Encoding, Side, Text, Tokenizer};
 use crate::{Error, Result};
 
 /// The tokenizer of a text encoder, and how many tokens it makes of a text.
@@ -62,7 +63,8 @@ impl TextInput {
             })?),
             false => None,
         };
-        let positions = own["max_position_embeddings"].as_u64().map_or(77, |most| most as usize);
+        let text = if own["text_config"].is_object() { &own["text_config"] } else { own };
+        let positions = text["max_position_embeddings"].as_u64().map_or(77, |most| most as usize);
         let tokens = tokenizer.settings().model_max_length.unwrap_or(positions).min(positions);
         Ok(Some(Self { encoder, tokenizer, chat, length: encoder.length.unwrap_or(tokens) }))
     }
@@ -82,13 +84,34 @@ impl TextInput {
         if !(before.is_empty() && behind.is_empty()) && (!prompt.negative || self.encoder.around_negatives) {
             text = Cow::Owned([before, &text, behind].concat());
         }
-        let (Some(chat), Some(thinking)) = (&self.chat, self.encoder.chat) else { return Ok(text) };
-        let options = ChatOptions {
-            add_generation_prompt: true,
-            variables: [("enable_thinking".to_owned(), thinking.into())].into_iter().collect(),
-            ..ChatOptions::default()
+        let (Some(template), Some(chat)) = (&self.chat, self.encoder.chat) else { return Ok(text) };
+        let rendered = match chat {
+            Chat::Answered { thinking } => {
+                let options = ChatOptions {
+                    add_generation_prompt: true,
+                    variables: [("enable_thinking".to_owned(), thinking.into())].into_iter().collect(),
+                    ..ChatOptions::default()
+                };
+                template.render(&[Message::user(&text)], &options)?
+            }
+            Chat::Instructed(system) => {
+                let parts = |text: &str| json!([{"type": "text", "text": text}]);
+                // The token of images, of which there are none.
+                let user = Message::new("user", parts(&text.replace("[IMG]", "")));
+                template.render(&[Message::new("system", parts(system)), user], &ChatOptions::default())?
+            }
         };
-        chat.render(&[Message::user(&text)], &options).map(Cow::Owned)
+        Ok(Cow::Owned(rendered))
+    }
+
+    /// The tokens of a prompt as the text encoder takes it, at most so many.
+    fn encoded(&self, text: &str, most: usize) -> Result<Vec<Encoding>> {
+        let options = EncodeOptions {
+            // Chats of the system's begin with the token that a tokenizer would add.
+            add_special_tokens: !matches!(self.encoder.chat, Some(Chat::Instructed(_))),
+            ..EncodeOptions::truncated(Some(most))
+        };
+        self.tokenizer.encode(&[Text::from(text)], &options)
     }
 
     /// The tokens of prompts, cut and padded to as many as there must be.
@@ -115,20 +138,35 @@ impl TextInput {
         for prompt in prompts {
             let text = self.rendered(*prompt)?;
             let most = if alone(prompt) { asked } else { length };
-            let encoded =
-                self.tokenizer.encode(&[Text::from(&*text)], &EncodeOptions::truncated(Some(most)))?;
+            let encoded = self.encoded(&text, most)?;
             let of_tokens = |row| prompt_weights::of_tokens(row, &text, prompt.weights, most);
             weights.extend(encoded.first().map(of_tokens).unwrap_or_default());
             rows.extend(encoded);
         }
         let longest = rows.iter().map(|encoding| encoding.ids.len()).max().unwrap_or(length);
         let length = if self.encoder.longest { length.min(longest.max(before + 1)) } else { length };
+        let own = self.tokenizer.settings().padding_side;
+        let (side, more) = match self.encoder.padding {
+            Padding::Right => (Side::Right, 0),
+            Padding::Tokenizer => (own, 0),
+            Padding::Multiple(of) => (own, length.next_multiple_of(of) - length),
+        };
+        let (within, length) = (length, length + more);
         let mut ids = Array2::from_elem((rows.len(), length), pad);
         let mut mask = Array2::zeros((rows.len(), length));
         for (row, encoding) in rows.iter().enumerate() {
-            for (column, id) in encoding.ids.iter().take(length).enumerate() {
-                ids[[row, column]] = *id;
-                mask[[row, column]] = 1;
+            let filled = within.saturating_sub(encoding.ids.len());
+            let start = more + if side == Side::Left { filled } else { 0 };
+            for (column, id) in encoding.ids.iter().take(within).enumerate() {
+                ids[[row, start + column]] = *id;
+                mask[[row, start + column]] = 1;
+            }
+            // Where each text is of its own length none has no tokens.
+            if encoding.ids.is_empty() && matches!(self.encoder.mask, Mask::Lengths(_)) {
+                let first =
+                    self.tokenizer.settings().bos_token.as_deref().and_then(|token| self.tokenizer.id(token));
+                ids[[row, 0]] = first.unwrap_or_default();
+                mask[[row, 0]] = 1;
             }
         }
         let kept = match self.encoder.kept {
@@ -162,6 +200,11 @@ impl Tokens {
         }
     }
 
+    /// How many tokens of each prompt are no padding: `[prompts]`.
+    pub(super) fn lengths(&self) -> ArrayD<i64> {
+        self.mask.sum_axis(Axis(1)).into_dyn()
+    }
+
     /// The mask as the denoiser takes it under this name.
     pub(super) fn seen(&self) -> Result<ArrayD<i64>> {
         self.kept_of(self.mask.clone().into_dyn())
@@ -193,6 +236,11 @@ mod tests {
 
     fn tokens(kept: Option<Vec<Vec<usize>>>) -> Tokens {
         Tokens { ids: Array2::zeros((2, 3)), mask: array![[1, 1, 1], [1, 0, 0]], weights: None, kept }
+    }
+
+    #[test]
+    fn lengths_are_those_of_tokens_that_are_no_padding() {
+        assert_eq!(tokens(None).lengths().into_raw_vec_and_offset().0, [3, 1]);
     }
 
     #[test]

@@ -60,6 +60,28 @@ pub(super) fn trained(trained: [usize; 2], [height, width]: [usize; 2]) -> Optio
     scaled.chain(large).min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|(_, size)| size)
 }
 
+/// The size of Hunyuan-DiT's that is nearest in aspect ratio, and of those in area (`map_to_standard_shapes`).
+pub(super) fn standard([height, width]: [usize; 2]) -> [usize; 2] {
+    // Width over height, and widths and heights.
+    const SHAPES: [(f64, &[[usize; 2]]); 5] = [
+        (1.0, &[[1024, 1024], [1280, 1280]]),
+        (4.0 / 3.0, &[[1024, 768], [1152, 864], [1280, 960]]),
+        (3.0 / 4.0, &[[768, 1024], [864, 1152], [960, 1280]]),
+        (16.0 / 9.0, &[[1280, 768]]),
+        (9.0 / 16.0, &[[768, 1280]]),
+    ];
+    let size = [width, height].map(|side| side / 16 * 16);
+    if SHAPES.iter().any(|(_, shapes)| shapes.contains(&size)) {
+        return [size[1], size[0]];
+    }
+    let ratio = size[0] as f64 / size[1].max(1) as f64;
+    let nearest = SHAPES.iter().min_by(|(a, _), (b, _)| (a - ratio).abs().total_cmp(&(b - ratio).abs()));
+    let shapes = nearest.map_or(SHAPES[0].1, |(_, shapes)| shapes);
+    let area = |[width, height]: [usize; 2]| width * height;
+    let nearest = shapes.iter().min_by_key(|shape| area(**shape).abs_diff(area(size)));
+    nearest.map_or([1024, 1024], |[width, height]| [*height, *width])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +93,15 @@ mod tests {
         assert_eq!(trained([2048; 2], [260, 1000]), Some([1024, 3968]));
         assert_eq!(trained([512; 2], [10, 10]), Some([512, 512]));
         assert_eq!(trained([64; 2], [16, 16]), None);
+    }
+
+    #[test]
+    fn sizes_become_those_of_hunyuan_dit() {
+        assert_eq!(standard([1024, 768]), [1024, 768]);
+        assert_eq!(standard([1030, 770]), [1024, 768]);
+        assert_eq!(standard([512, 512]), [1024, 1024]);
+        assert_eq!(standard([2000, 2000]), [1280, 1280]);
+        assert_eq!(standard([900, 1200]), [864, 1152]);
+        assert_eq!(standard([900, 300]), [1280, 768]);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::pipelines::{Autoencoder, Conditioning, Layout, PipelineClass};
+use super::pipelines::{Autoencoder, Conditioning, Layout, PipelineClass, Time};
 
 /// Sizes and scales of latents.
 #[derive(Debug)]
@@ -25,16 +25,24 @@ pub(super) struct Settings {
     pub patch_size: usize,
     /// Whether the guidance scale is embedded (`guidance_embeds`).
     pub guidance_embeds: bool,
+    /// What it is multiplied with before.
+    pub guidance_embeds_scale: f32,
     /// The width of the text that the denoiser takes.
     pub text_width: usize,
     /// Whether the denoiser takes resolution and aspect ratio.
     pub takes_resolution: bool,
+    /// Whether the denoiser takes sizes and a style (`use_style_cond_and_image_meta_size`).
+    pub takes_style: bool,
+    /// The width of attention heads, which rotary position embeddings are given for.
+    pub head_width: usize,
     /// What timesteps are multiplied with.
     pub timestep_scale: f32,
     /// Whether the checkpoint is distilled, and there is no negative prompt.
     pub distilled: bool,
     /// Whether zeros stand for a negative prompt that is not given.
     pub zeros_for_empty_prompt: bool,
+    /// Whether the denoiser is told how beautiful images are to be, in place of their size.
+    pub requires_aesthetics_score: bool,
 }
 
 impl Settings {
@@ -70,7 +78,10 @@ impl Settings {
             _ if class.denoiser == "unet" => 1,
             Layout::Tokens => 1,
             Layout::Packed => 2,
-            Layout::Maps | Layout::Frame => size(&denoiser["patch_size"]).unwrap_or(2).max(1),
+            Layout::Maps | Layout::Frame => {
+                let default = if class.autoencoder == Autoencoder::Patched { 1 } else { 2 };
+                size(&denoiser["patch_size"]).unwrap_or(default).max(1)
+            }
         };
         let channels = match class.autoencoder {
             Autoencoder::Blocks => size(&vae["latent_channels"]).unwrap_or(4),
@@ -97,14 +108,21 @@ impl Settings {
             shift_factor: factor("shift_factor").unwrap_or_default(),
             guidance_width: size(&denoiser["time_cond_proj_dim"]),
             patch_size,
-            guidance_embeds: denoiser["guidance_embeds"].as_bool().unwrap_or(false),
+            guidance_embeds: denoiser["guidance_embeds"].as_bool().unwrap_or(class.layout == Layout::Tokens),
+            guidance_embeds_scale: match class.time {
+                Time::Angle => denoiser["guidance_embeds_scale"].as_f64().unwrap_or(0.1) as f32,
+                _ => 1.0,
+            },
             text_width: size(&denoiser["joint_attention_dim"]).unwrap_or(4096),
             takes_resolution: class.conditioning == Conditioning::Masked
                 && class.autoencoder == Autoencoder::Blocks
                 && denoiser["use_additional_conditions"].as_bool().unwrap_or(trained == [128; 2]),
+            takes_style: denoiser["use_style_cond_and_image_meta_size"].as_bool().unwrap_or(true),
+            head_width: size(&denoiser["attention_head_dim"]).unwrap_or(88),
             timestep_scale: denoiser["timestep_scale"].as_f64().unwrap_or(1.0) as f32,
             distilled: config["is_distilled"].as_bool().unwrap_or(false),
             zeros_for_empty_prompt: config["force_zeros_for_empty_prompt"].as_bool().unwrap_or(true),
+            requires_aesthetics_score: config["requires_aesthetics_score"].as_bool().unwrap_or(false),
         }
     }
 }

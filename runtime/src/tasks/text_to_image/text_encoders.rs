@@ -12,8 +12,8 @@ pub(super) struct TextEncoder {
     pub length: Option<usize>,
     /// Whether pipelines are published without it.
     pub optional: bool,
-    /// Whether prompts are messages of a chat, and whether answers are thought about (`enable_thinking`).
-    pub chat: Option<bool>,
+    /// Whether prompts are messages of a chat.
+    pub chat: Option<Chat>,
     /// What stands before prompts and behind them.
     pub around: [&'static str; 2],
     /// Whether negative prompts stand there too.
@@ -22,8 +22,29 @@ pub(super) struct TextEncoder {
     pub lowercase: bool,
     /// Whether texts are padded to the longest of them, and not to the length.
     pub longest: bool,
+    pub padding: Padding,
     pub mask: Mask,
     pub kept: Kept,
+}
+
+/// A chat that prompts are messages of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chat {
+    /// The user's, before an answer that is thought about or not (`enable_thinking`).
+    Answered { thinking: bool },
+    /// The user's, behind this message of the system; both are lists of parts.
+    Instructed(&'static str),
+}
+
+/// Where texts are padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Padding {
+    /// Behind them.
+    Right,
+    /// Where the tokenizer's configuration says.
+    Tokenizer,
+    /// The same, then before them, to a multiple of so many tokens.
+    Multiple(usize),
 }
 
 /// Who sees which tokens are padding.
@@ -37,6 +58,8 @@ pub(super) enum Mask {
     Zeros,
     /// The text encoder and the denoiser, under this name.
     Denoiser(&'static str),
+    /// The text encoder, and the denoiser is told how many tokens are none, under this name.
+    Lengths(&'static str),
     /// The text encoder, and with the first token of padding the denoiser, before the image's tokens (`attention_mask`).
     Joint,
 }
@@ -62,11 +85,17 @@ pub(super) const CLIP: TextEncoder = TextEncoder {
     around_negatives: false,
     lowercase: false,
     longest: false,
+    padding: Padding::Right,
     mask: Mask::None,
     kept: Kept::All,
 };
 pub(super) const CLIP_2: TextEncoder =
     TextEncoder { name: "text_encoder_2", tokenizer: "tokenizer_2", kind: GraphKind::TextEncoder2, ..CLIP };
+/// BERT, and T5 beside it.
+pub(super) const HUNYUAN_DIT: [TextEncoder; 2] = [
+    TextEncoder { length: Some(77), mask: Mask::Denoiser("text_embedding_mask"), ..CLIP },
+    TextEncoder { length: Some(256), mask: Mask::Denoiser("text_embedding_mask_t5"), ..CLIP_2 },
+];
 /// T5 behind two others, which may be left out.
 pub(super) const T5_3: TextEncoder = TextEncoder {
     name: "text_encoder_3",
@@ -131,12 +160,42 @@ pub(super) const QWEN_IMAGE: TextEncoder = TextEncoder {
     kept: Kept::Behind(34),
     ..CLIP
 };
-pub(super) const FLUX_2: TextEncoder =
-    TextEncoder { length: Some(512), chat: Some(false), mask: Mask::Encoder, ..CLIP };
+/// A chat whose answer begins at once.
+const ANSWERED: Chat = Chat::Answered { thinking: false };
+pub(super) const FLUX_2_KLEIN: TextEncoder =
+    TextEncoder { length: Some(512), chat: Some(ANSWERED), mask: Mask::Encoder, ..CLIP };
 pub(super) const Z_IMAGE: TextEncoder = TextEncoder {
     length: Some(512),
-    chat: Some(true),
+    chat: Some(Chat::Answered { thinking: true }),
     longest: true,
     mask: Mask::Denoiser("cap_mask"),
     ..CLIP
 };
+pub(super) const FLUX_2: TextEncoder = TextEncoder {
+    length: Some(512),
+    chat: Some(Chat::Instructed(
+        "You are an AI that reasons about image descriptions. You give structured responses focusing on object relationships, \
+         object\nattribution and actions without speculation.",
+    )),
+    padding: Padding::Tokenizer,
+    mask: Mask::Encoder,
+    ..CLIP
+};
+pub(super) const OVIS_IMAGE: TextEncoder = TextEncoder {
+    length: Some(256),
+    chat: Some(ANSWERED),
+    around: [
+        "Describe the image by detailing the color, quantity, text, shape, size, texture, spatial relationships of the objects and \
+         background: ",
+        "",
+    ],
+    around_negatives: true,
+    mask: Mask::Zeros,
+    kept: Kept::Behind(28),
+    ..CLIP
+};
+pub(super) const BRIA: TextEncoder = TextEncoder { length: Some(128), ..AURA_FLOW };
+pub(super) const COGVIEW_4: TextEncoder =
+    TextEncoder { length: Some(1024), longest: true, padding: Padding::Multiple(16), ..CLIP };
+pub(super) const ERNIE_IMAGE: TextEncoder =
+    TextEncoder { longest: true, mask: Mask::Lengths("text_lens"), ..CLIP };

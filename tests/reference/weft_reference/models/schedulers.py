@@ -14,6 +14,8 @@ from weft_reference import diffusion
 from weft_reference.files import Files, to_json, to_safetensors
 
 calculate_shift = diffusion.diffusers.pipelines.flux.pipeline_flux.calculate_shift
+cogview = diffusion.diffusers.pipelines.cogview4.pipeline_cogview4
+bria = diffusion.diffusers.pipelines.bria.pipeline_bria
 
 ROOTS = ("schedulers",)
 SHAPE = (2, 4, 4, 6)
@@ -24,7 +26,8 @@ STABLE_DIFFUSION = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "
 @dataclass(frozen=True)
 class SchedulerCase:
     """`changes` are fields besides those of Stable Diffusion; `written` those that only the file has; `tokens` are the image's,
-    by which pipelines shift sigmas that they space evenly."""
+    by which pipelines shift sigmas that they space evenly, or as `spacing` says: of whole timesteps as CogView4's (`whole`) and BRIA's
+    (`original`), or as ERNIE-Image's (`remaining`)."""
 
     path: str
     scheduler: str
@@ -32,6 +35,7 @@ class SchedulerCase:
     steps: int = 10
     written: Mapping[str, Any] = field(default_factory=dict)
     tokens: int | None = None
+    spacing: str | None = None
 
     def make(self) -> Files:
         cls = getattr(diffusion.diffusers, self.scheduler)
@@ -65,12 +69,23 @@ class SchedulerCase:
         case = {"steps": self.steps, "seed": SEED, "init_noise_sigma": init}
         if self.tokens:
             case["tokens"] = self.tokens
+        if self.spacing:
+            case["spacing"] = self.spacing
         files = {"scheduler_config.json": config, "case.json": case}
         made = {f"{self.path}/{name}": to_json(value) for name, value in files.items()}
         return made | {f"{self.path}/io.safetensors": to_safetensors(tensors)}
 
     def set_timesteps(self, scheduler: Any) -> None:
-        if self.tokens:
+        if self.spacing == "whole":
+            timesteps = np.linspace(1000, 1.0, self.steps).astype(np.int64).astype(np.float32)
+            fields = (scheduler.config[name] for name in ("base_image_seq_len", "base_shift", "max_shift"))
+            shift = cogview.calculate_shift(self.tokens, *fields)
+            scheduler.set_timesteps(timesteps=timesteps, sigmas=timesteps / 1000, mu=shift)
+        elif self.spacing == "original":
+            scheduler.set_timesteps(sigmas=bria.get_original_sigmas(1000, self.steps))
+        elif self.spacing == "remaining":
+            scheduler.set_timesteps(sigmas=torch.linspace(1.0, 0.0, self.steps + 1)[:-1])
+        elif self.tokens:
             fields = ("base_image_seq_len", "max_image_seq_len", "base_shift", "max_shift")
             shift = calculate_shift(self.tokens, *(scheduler.config[name] for name in fields))
             scheduler.set_timesteps(sigmas=np.linspace(1.0, 1 / self.steps, self.steps), mu=shift)
@@ -89,7 +104,7 @@ def model(sample: torch.Tensor, timestep: float) -> torch.Tensor:
 def goldens() -> Iterator[SchedulerCase]:
     def cases(prefix: str, scheduler: str, table: Mapping[str, Mapping[str, Any]]) -> Iterator[SchedulerCase]:
         for name, changes in table.items():
-            own = {key: changes[key] for key in ("steps", "written", "tokens") if key in changes}
+            own = {key: changes[key] for key in ("steps", "written", "tokens", "spacing") if key in changes}
             fields = {key: value for key, value in changes.items() if key not in own}
             yield SchedulerCase(f"schedulers/{prefix}{name}", scheduler, fields, **own)
 
@@ -194,6 +209,7 @@ def goldens() -> Iterator[SchedulerCase]:
             "-noise": {"predict_x0": False, "final_sigmas_type": "sigma_min", "lower_order_final": False, "solver_order": 3},
         },
     )
+    linear = {"use_dynamic_shifting": True, "base_shift": 0.25, "max_shift": 0.75, "time_shift_type": "linear"}
     flux = {"use_dynamic_shifting": True, "shift": 3.0, "tokens": 1024}
     yield from cases(
         "flow-match-euler",
@@ -204,6 +220,9 @@ def goldens() -> Iterator[SchedulerCase]:
             "-terminal": {**flux, "shift_terminal": 0.02, "time_shift_type": "linear", "steps": 7},
             "-karras": {"use_karras_sigmas": True, "stochastic_sampling": True},
             "-inverted": {"invert_sigmas": True, "steps": 4},
+            "-whole": {**linear, "tokens": 1024, "spacing": "whole", "steps": 7},
+            "-original": {"shift": 3.0, "spacing": "original", "steps": 7},
+            "-remaining": {"shift": 4.0, "spacing": "remaining", "steps": 7},
         },
     )
     yield from cases("scm", "SCMScheduler", {"": {"steps": 2}, "-even": {"steps": 5}})

@@ -16,7 +16,8 @@ from weft_reference.inputs import floats
 
 MODELS = (
     *("unet-2d-condition", "autoencoder-kl", "stable-diffusion", "stable-diffusion-xl"),
-    *("stable-diffusion-controlnet", "stable-diffusion-xl-controlnet"),
+    *("stable-diffusion-controlnet", "stable-diffusion-xl-controlnet", "latent-consistency-model"),
+    *("stable-diffusion-instruct-pix2pix", "stable-diffusion-xl-refiner"),
 )
 ROOTS = MODELS
 UNET = {
@@ -44,6 +45,9 @@ def goldens() -> Iterator[ModelCase]:
     yield from autoencoders()
     yield denoiser("stable-diffusion/base", "StableDiffusionPipeline", "base")
     yield denoiser("stable-diffusion/inpaint", "StableDiffusionInpaintPipeline", "inpaint")
+    yield denoiser("latent-consistency-model/base", "LatentConsistencyModelPipeline", "distilled")
+    yield denoiser("stable-diffusion-instruct-pix2pix/base", "StableDiffusionInstructPix2PixPipeline", "edit")
+    yield denoiser("stable-diffusion-xl-refiner/base", "StableDiffusionXLImg2ImgPipeline", "refiner")
     yield denoiser("stable-diffusion-xl/base", "StableDiffusionXLPipeline", "sdxl")
     yield denoiser("stable-diffusion-xl/inpaint", "StableDiffusionXLInpaintPipeline", "sdxl")
     yield controlled(denoiser("stable-diffusion-controlnet/base", "StableDiffusionControlNetPipeline", "base"), "All of it added.", 1.0)
@@ -100,6 +104,17 @@ def unets() -> Iterator[ModelCase]:
         "An embedded guidance scale.",
         {"timestep_cond": floats("cond", (2, 6))},
         time_cond_proj_dim=6,
+    )
+    yield case("edit", "Eight input channels.", in_channels=8)
+    yield case(
+        "refiner",
+        "A score takes the place of two sizes.",
+        {"text_embeds": floats("pooled", (2, 10)), "time_ids": floats("ids", (2, 5), 0.0, 1024.0)},
+        addition_embed_type="text_time",
+        addition_time_embed_dim=4,
+        projection_class_embeddings_input_dim=30,
+        use_linear_projection=True,
+        transformer_layers_per_block=(1, 2),
     )
     yield case(
         "sdxl",
@@ -162,6 +177,8 @@ def denoiser(path: str, pipeline: str, case: str) -> ModelCase:
     components = {"text_encoder": {"model_type": "clip_text_model", **text}, "vae": AUTOENCODER}
     if pipeline.startswith("StableDiffusionXL"):
         components["text_encoder_2"] = components["text_encoder"]
+    if pipeline == "StableDiffusionXLImg2ImgPipeline":
+        del components["text_encoder"]
     unet = next(unet for unet in unets() if unet.path.endswith(f"/{case}"))
     within = ("unet", {"_class_name": pipeline, **components})
     notes = "The denoiser of a pipeline."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft_reference.models.text_to_image import dit, flows, flux, pixart, z_image
+from weft_reference.models.text_to_image import decoders, dit, flows, flux, hunyuan_dit, pixart, z_image
 from weft_reference.models.text_to_image import single_file, stable_diffusion, stable_diffusion_3, stable_diffusion_xl
 from weft_reference.models.text_to_image.pipelines import PipelineCase
 
@@ -20,4 +20,6 @@ def goldens() -> Iterator[PipelineCase]:
     yield dit.case()
     yield z_image.case()
     yield from flows.cases()
+    yield from decoders.cases()
+    yield from hunyuan_dit.cases()
     yield from single_file.cases()

@@ -1,4 +1,4 @@
-"""Pipelines of one text encoder: AuraFlow, Chroma, Lumina-Image 2.0, Sana, Qwen-Image and FLUX.2 klein."""
+"""Pipelines of one text encoder: AuraFlow, Chroma, BRIA, Lumina-Image 2.0, Sana, Sana-Sprint, Qwen-Image and FLUX.2 klein."""
 
 from __future__ import annotations
 
@@ -78,6 +78,17 @@ def chroma() -> Any:
     )
 
 
+def bria() -> Any:
+    config = list(stream_transformers.kin())[4].config
+    return built(
+        "BriaPipeline",
+        transformer=denoiser("BriaTransformer2DModel", **config | {"in_channels": 16}),
+        vae=autoencoder(shift_factor=0.1159, scaling_factor=0.3611),
+        text_encoder=t5(),
+        tokenizer=t5_tokenizer(),
+    )
+
+
 def lumina2() -> Any:
     config = next(refined_transformers.lumina2()).config
     return built(
@@ -89,17 +100,21 @@ def lumina2() -> Any:
     )
 
 
-def sana() -> Any:
+def sana(name: str = "SanaPipeline", **more: Any) -> Any:
     config = next(conditioned_transformers.sana()).config
     torch.manual_seed(0)
     deep = filled(diffusers.AutoencoderDC(**next(unet_kin.deep()).config | {"scaling_factor": 0.41407}))
     return built(
-        "SanaPipeline",
+        name,
         tokenizer=t5_tokenizer(),
         text_encoder=gemma(),
         vae=deep,
-        transformer=denoiser("SanaTransformer2DModel", **config | {"caption_channels": 12, "sample_size": 8}),
+        transformer=denoiser("SanaTransformer2DModel", **config | {"caption_channels": 12, "sample_size": 8, **more}),
     )
+
+
+def sana_sprint() -> Any:
+    return sana("SanaSprintPipeline", guidance_embeds=True, qk_norm="rms_norm_across_heads")
 
 
 def qwen_image() -> Any:
@@ -182,11 +197,21 @@ def cases() -> list[PipelineCase]:
     solver = {"prediction_type": "flow_prediction", "use_flow_sigmas": True, "flow_shift": 3.0}
     solved = (plain, replace(pair, scheduler="DPMSolverMultistepScheduler", fields=solver), images)
     deep = {"height": 64, "width": 32, "max_sequence_length": 9, "use_resolution_binning": False}
+    scm, other = "SCMScheduler", {"num_inference_steps": 3, "intermediate_timesteps": None, "guidance_scale": 3.0}
+    sprint = (
+        Run("two-steps", scm, options={**deep, "num_inference_steps": 2}),
+        Run("three-steps", scm, {"sigma_data": 0.75}, TWO, {**deep, **other, "num_images_per_prompt": 2}, 7),
+    )
+    # Without dynamic shifting sigmas are those of whole timesteps; other schedulers space their own.
+    whole = replace(plain, name="whole", options={**few, "num_inference_steps": 7, "guidance_scale": 2.0})
+    ddim = Run("ddim", "DDIMScheduler", {"clip_sample": False, "timestep_spacing": "trailing"}, options=few)
     return [
         case("aura-flow", aura_flow, with_options(runs, max_sequence_length=9)),
         case("chroma", chroma, with_options(dynamic, max_sequence_length=9), latents=unpacked),
+        case("bria", bria, with_options((*dynamic, whole, ddim), max_sequence_length=40), latents=unpacked),
         case("lumina2", lumina2, with_options(dynamic, **large)),
         case("sana", sana, with_options(solved, **deep)),
+        case("sana-sprint", sana_sprint, sprint),
         case("qwen-image", qwen_image, with_options(scaled, max_sequence_length=40), latents=unpacked_fours),
         case(
             "flux2-klein",

@@ -123,11 +123,48 @@ def with_control() -> Any:
     return build(name, added={"controlnet": denoiser("ControlNetModel", **controlnet(UNET))})
 
 
+# Latent consistency: the guidance scale is embedded.
+CONSISTENT = (
+    Run("four-steps", "LCMScheduler", options={"height": 24, "width": 16, "num_inference_steps": 4}),
+    Run(
+        "several",
+        "LCMScheduler",
+        {"original_inference_steps": 20, "clip_sample": True, "clip_sample_range": 2.0},
+        ("A red disc", "Blue bars"),
+        {"num_images_per_prompt": 2, "guidance_scale": 1.5},
+        7,
+    ),
+)
+
+
+def consistent() -> Any:
+    return build("LatentConsistencyModelPipeline", time_cond_proj_dim=6)
+
+
+# InstructPix2Pix: the image's latents stand beside noise.
+EDITED = (
+    Run("edited", "EulerAncestralDiscreteScheduler", {"timestep_spacing": "leading", "steps_offset": 1}, image=True),
+    Run(
+        "several",
+        "DDIMScheduler",
+        {"clip_sample": False, "steps_offset": 1},
+        ("Make it red", "Make it night"),
+        {"negative_prompt": "rain", "num_images_per_prompt": 2, "image_guidance_scale": 1.1, "guidance_scale": 5.0},
+        7,
+        image=True,
+    ),
+    Run("unguided", "DDIMScheduler", {"clip_sample": False}, options={"guidance_scale": 1.0, "num_inference_steps": 4}, image=True),
+)
+
+
 def cases() -> list[PipelineCase]:
     path, inpaint = "text-to-image/stable-diffusion", "StableDiffusionInpaintPipeline"
     trained = partial(build, inpaint, in_channels=9)
+    edits = partial(build, "StableDiffusionInstructPix2PixPipeline", in_channels=8)
     return [
         PipelineCase(path, build, RUNS + INPAINT[1:] + LORA, "StableDiffusionImg2ImgPipeline", inpaint, STABLE_DIFFUSION),
         PipelineCase(f"{path}-controlnet", with_control, CONTROLLED, given=STABLE_DIFFUSION),
+        PipelineCase(f"{path}-instruct-pix2pix", edits, EDITED, given=STABLE_DIFFUSION),
+        PipelineCase("text-to-image/latent-consistency-model", consistent, CONSISTENT, given=STABLE_DIFFUSION),
         PipelineCase(f"{path}-inpainting", trained, INPAINT, inpaint=inpaint, given=STABLE_DIFFUSION),
     ]

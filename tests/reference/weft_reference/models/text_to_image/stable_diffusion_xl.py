@@ -76,10 +76,36 @@ def with_control() -> Any:
     return build("StableDiffusionXLControlNetPipeline", controlnet=denoiser("ControlNetModel", **controlnet(XL)))
 
 
+def refiner() -> Any:
+    """One text encoder, and a score in place of the size."""
+    pipeline = build("StableDiffusionXLImg2ImgPipeline", requires_aesthetics_score=True)
+    text = pipeline.text_encoder_2.config
+    width = {"cross_attention_dim": text.hidden_size, "projection_class_embeddings_input_dim": text.projection_dim + 20}
+    pipeline.register_modules(text_encoder=None, tokenizer=None, unet=denoiser("UNet2DConditionModel", **XL | width))
+    pipeline.register_to_config(force_zeros_for_empty_prompt=False)
+    return pipeline
+
+
+REFINED = (
+    Run("refined", "EulerDiscreteScheduler", LEADING, image=True),
+    Run(
+        "several",
+        "EulerDiscreteScheduler",
+        LEADING,
+        ("A red disc", "Blue bars"),
+        {"negative_prompt": "rain", "strength": 0.6, "guidance_scale": 7.5, "num_images_per_prompt": 2},
+        7,
+        image=True,
+    ),
+    Run("unguided", "EulerDiscreteScheduler", LEADING, options={"strength": 0.5, "guidance_scale": 1.0}, image=True),
+)
+
+
 def cases() -> list[PipelineCase]:
     path = "text-to-image/stable-diffusion-xl"
     classes = ("StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline")
     return [
         PipelineCase(path, build, RUNS, *classes, STABLE_DIFFUSION),
         PipelineCase(f"{path}-controlnet", with_control, CONTROLLED, given=STABLE_DIFFUSION),
+        PipelineCase(f"{path}-refiner", refiner, REFINED, given=STABLE_DIFFUSION),
     ]

@@ -44,11 +44,11 @@ RUNS = (
 )
 
 
-def tokenizer() -> Any:
+def tokenizer(**more: Any) -> Any:
     names = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     vocabulary = {token: index for index, token in enumerate(bytepair.vocabulary())}
     made = Qwen2Tokenizer(
-        vocab=vocabulary, merges=bytepair.merges(), unk_token=None, eos_token="<|im_end|>", pad_token="<|endoftext|>"
+        vocab=vocabulary, merges=bytepair.merges(), unk_token=None, eos_token="<|im_end|>", pad_token="<|endoftext|>", **more
     )
     made.add_special_tokens({"additional_special_tokens": names[1:]})
     made.chat_template = CHAT
