@@ -149,7 +149,8 @@ fn attempt_with(
         let runs = [(Some(single), "cached"), (together, "cached, several tokens at a time")];
         for (mut outputs, how) in runs.into_iter().filter_map(|(outputs, how)| Some((outputs?, how))) {
             let wanted = wanted.iter().filter(|(name, _)| outputs.contains_key(*name));
-            let mut wanted: crate::Values = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
+            let mut wanted: crate::Values =
+                wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
             match exact {
                 // What quantized weights leave is not the reference's.
                 Some(_) => outputs.retain(|name, _| wanted.contains_key(name)),

@@ -77,19 +77,20 @@ pub(super) fn quantized(
     Ok(Some(g.node(Op::ExpertLinear(op), &operands, Dtype::F32, shape)))
 }
 
-/// The values of a layer's weights of all experts, `[experts, out, in]`, by `DequantizeLinear`; `part` are the rows of each that count.
-/// None where they are of several forms, or of one that it does not have.
+/// The values of a layer's weights of `count` experts, `[experts, out, in]`, by `DequantizeLinear`; `part` are the rows of each that
+/// count. None where they are of several forms, or of one that it does not have.
 pub(in crate::lower) fn dequantized_experts(
     g: &mut Graph,
     weights: &mut Vec<WeightData>,
     experts: &[usize],
+    count: usize,
     part: Option<&Range<usize>>,
     kernels: &Kernels,
 ) -> Result<Option<Tensor>> {
     let mut pieces = vec![];
+    let each = count / experts.len().max(1);
     for &index in experts {
         let Bytes::Quantized(blocks) = &weights[index].bytes else { return Ok(None) };
-        let each = blocks.batch.unwrap_or(1);
         let rows = blocks.shape[0] / each.max(1);
         let part = part.cloned().unwrap_or(0..rows);
         // Runs of one length, of which each expert has one that counts.
@@ -118,7 +119,6 @@ pub(in crate::lower) fn dequantized_experts(
     if !all.shape[1].is_multiple_of(all.group) {
         return Ok(None);
     }
-    let count = pieces.len();
     let rows = all.shape[0] / count;
     let name = format!("{}.{}{}", g.weights[experts[0]].name, "experts", part.map_or(0, |part| part.start));
     let mut weights = Weights { graph: g, located: weights };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::stacked;
+use super::{count, stacked};
 use crate::Result;
 use crate::graph::{
     Activation, Binary, Dim, ExpertLinearOp, Graph, Op, Operation, Reduction, Tensor, TopKOp, TopKResult,
@@ -117,7 +117,13 @@ impl Projection {
         let indices: Vec<usize> = self.weights.iter().filter_map(|weight| g.weight_index(weight)).collect();
         let quantized = indices.iter().any(|&index| matches!(stored[index].bytes, Bytes::Quantized(_)));
         if quantized && indices.len() == self.weights.len() {
-            return dequantized_experts(g, stored.to_mut(), &indices, self.part.as_ref(), kernels);
+            let turned = |index: &usize| matches!(&stored[*index].bytes, Bytes::Quantized(blocks) if blocks.batch.is_some());
+            // Of what lies transposed, and not by its codes alone, blocks are along the wrong axis.
+            if self.transposed && !indices.iter().all(turned) {
+                return Ok(None);
+            }
+            let experts = count(&self.weights);
+            return dequantized_experts(g, stored.to_mut(), &indices, experts, self.part.as_ref(), kernels);
         }
         if let ([index], true) = (indices.as_slice(), self.transposed) {
             return transposed(g, stored.to_mut(), *index, self.part.clone()).map(Some);
