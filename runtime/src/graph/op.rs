@@ -234,9 +234,8 @@ pub enum Contrib {
     /// [`Op::Conv`] of a weight in 8 bits, by an operator of the runtime's own: x, codes, scales `[out]`, sums of codes `[out]`, and
     /// perhaps a bias `[out]`.
     ConvolutionQuantized(ConvOp),
-    /// `com.microsoft.MoE`: x `[rows, in]`, logits `[rows, experts]`, by whose softmax over the selected experts outputs are summed,
-    /// weights `[experts, width, in]` of what the activation function is of and `[experts, in, width]` of the second layer, then
-    /// `[experts, width, in]` of what gates are factors of, where there are gates.
+    /// `com.microsoft.MoE`: x `[rows, in]`, logits `[rows, experts]`, by whose softmax over the selected experts outputs are summed, and
+    /// weights `[experts, width, in]` (with gates `[experts, 2 · width, in]`, in turns) and `[experts, in, width]`.
     Moe(MoeOp),
     /// `SimplifiedLayerNormalization`, as [`Op::RmsNorm`].
     RmsNorm {

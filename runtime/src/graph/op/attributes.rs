@@ -219,6 +219,8 @@ pub struct MoeOp {
     pub selected: usize,
     /// The activation function.
     pub act: Activation,
+    /// Whether every second result of the first layer is a factor of what the activation function gives of the one before.
+    pub gated: bool,
 }
 
 /// The attributes of [`Op::Rotary`].

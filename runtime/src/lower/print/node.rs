@@ -195,9 +195,6 @@ impl Printer<'_> {
                     // Biases follow the weights of each layer.
                     Contrib::Moe(_) => {
                         more.insert(3, String::new());
-                        if more.len() > 5 {
-                            more.insert(5, String::new());
-                        }
                     }
                     _ => {}
                 }
@@ -282,11 +279,27 @@ fn contrib(op: &Contrib) -> Vec<Attribute> {
             blocks(*op).into_iter().chain(axes).collect()
         }
         Contrib::ConvolutionQuantized(op) => conv(op),
-        Contrib::Moe(op) => vec![
-            Attribute::int("k", op.selected as i64),
-            Attribute::string("activation_type", if op.act == Activation::Silu { "silu" } else { "relu" }),
-            Attribute::int("normalize_routing_weights", 1),
-        ],
+        Contrib::Moe(op) => {
+            let act = match (op.act, op.gated) {
+                (_, true) => "swiglu",
+                (Activation::Silu, false) => "silu",
+                _ => "relu",
+            };
+            let mut attributes = vec![
+                Attribute::int("k", op.selected as i64),
+                Attribute::string("activation_type", act),
+                Attribute::int("normalize_routing_weights", 1),
+            ];
+            if op.gated {
+                // gate · σ(alpha · gate) · (up + beta), of neighbours.
+                attributes.extend([
+                    Attribute::float("activation_alpha", 1.0),
+                    Attribute::float("activation_beta", 0.0),
+                    Attribute::int("swiglu_fusion", 1),
+                ]);
+            }
+            attributes
+        }
         Contrib::RmsNorm { epsilon } => {
             vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)]
         }

@@ -133,8 +133,10 @@ fn by_products_of_all_at_once_they_give_what_selected_experts_give() {
 
 #[test]
 fn by_the_kernel_they_give_what_selected_experts_give() {
-    // ONNX Runtime's kernel on the CPU has no gates.
-    same("ungated", |g| by_kernel(g, &mut floats(), &Target::of(Hardware::Cpu, Precision::F32)), "MoE");
+    for form in ["ungated", "plain"] {
+        let target = Target::of(Hardware::Cpu, Precision::F32);
+        same(form, |g| by_kernel(g, &mut floats(), &target), "MoE");
+    }
 }
 
 #[test]
