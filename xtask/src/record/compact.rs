@@ -1,15 +1,16 @@
 //! The committed form of records: one file a backend, what many records share said once, one line a case.
 //!
 //! ```text
-//! {"file":{"format":"weft-results/3","backend":"cpu","columns":[..],"devices":["CPUExecutionProvider"],"stages":[..]}}
-//! {"setting":{"id":"3f9a01c2","run":"..","versions":{..},"machine":{..}}}
+//! {"file":{"format":"weft-results/4","backend":"cpu","shared":[..],"columns":[..],"devices":["CPUExecutionProvider"],"stages":[..]}}
+//! {"environment":{"id":"77d01e5b","versions":{..},"machine":{..}}}
+//! {"setting":{"id":"3f9a01c2","run":"..","environment":"77d01e5b"}}
 //! {"text":{"id":"0c11d2e3","is":"no cuda here: .."}}
-//! {"cases":{"model":"bert","precision":"f32","evidence":"device","setting":"3f9a01c2","time":1795260240,"classes":["BertModel"],"outputs":["last_hidden_state"],"count":1}}
+//! {"cases":["bert","f32","device","3f9a01c2",1795260240,1,["BertModel"],["last_hidden_state"]]}
 //! ["base",0,[[0,6e-7,3.1e-7]],[40],[12,3.5,0.4,1.3],25]
-//! {"end":"weft-results/3"}
+//! {"end":"weft-results/4"}
 //! ```
 //!
-//! The lines of cases belong to the `cases` line before them, which names their classes and outputs; their columns are named in
+//! The lines of cases belong to the `cases` line before them, which names their classes and outputs; the columns of both are named in
 //! the first line, and empty ones at their end are left out. Of the outputs that are close enough only the worst is kept, and of what was
 //! lowered neither times nor memory, which are those of the device that it ran on. Ids are hashes of what they stand for, and no
 //! line counts what is in the whole file, so that lines of two branches merge.
@@ -26,10 +27,26 @@ use sha2::{Digest, Sha256};
 
 use super::{Output, Record};
 
-const FORMAT: &str = "weft-results/3";
+const FORMAT: &str = "weft-results/4";
 
-/// The forms before it, in which every case named its class, and its outputs.
-const FORMER: [&str; 2] = ["weft-results/1", "weft-results/2"];
+/// The forms before it: in the third every run had its versions and its machine, and what cases share was named in their line; before
+/// that every case named its class, and its outputs.
+const FORMER: [&str; 3] = ["weft-results/1", "weft-results/2", "weft-results/3"];
+/// What the cases below a line share, in the order of its columns.
+const SHARED: [&str; 12] = [
+    "model",
+    "precision",
+    "evidence",
+    "setting",
+    "time",
+    "count",
+    "classes",
+    "outputs",
+    "tolerance",
+    "reason",
+    "expected_failure",
+    "passed",
+];
 const COLUMNS: [&str; 7] = ["case", "class", "outputs", "nodes", "ms", "memory_mb", "other"];
 /// Those that every run has; others follow.
 const STAGES: [&str; 4] = ["load", "first", "graph", "emit"];
@@ -38,9 +55,10 @@ const STAGES: [&str; 4] = ["load", "first", "graph", "emit"];
 #[serde(rename_all = "lowercase")]
 enum Line {
     File(Header),
+    Environment(Environment),
     Setting(Setting),
     Text(Text),
-    Cases(Cases),
+    Cases(Value),
     End(String),
 }
 
@@ -48,6 +66,9 @@ enum Line {
 struct Header {
     format: String,
     backend: String,
+    /// What values of a line of `cases` are, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shared: Vec<String>,
     /// What a case's values are, in their order.
     columns: Vec<String>,
     /// Where nodes ran: what `nodes` counts.
@@ -56,13 +77,32 @@ struct Header {
     stages: Vec<String>,
 }
 
-/// A run and where it was made.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What runs were made with, and where: that of many.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Environment {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    id: String,
+    versions: BTreeMap<String, String>,
+    machine: BTreeMap<String, String>,
+}
+
+/// A run in an environment.
+#[derive(Serialize, Deserialize)]
 struct Setting {
     id: String,
     run: String,
-    versions: BTreeMap<String, String>,
-    machine: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    environment: Option<String>,
+    /// What former files have in its place.
+    #[serde(flatten, skip_serializing)]
+    own: Option<Environment>,
+}
+
+/// Settings and environments by their ids, settings in order of their runs.
+#[derive(Default)]
+struct Settings {
+    environments: BTreeMap<String, Environment>,
+    settings: BTreeMap<(String, String), Setting>,
 }
 
 /// A reason that many cases share.
@@ -120,11 +160,12 @@ pub fn text(backend: &str, records: &[Record]) -> Result<String> {
     let header = Header {
         format: FORMAT.into(),
         backend: backend.into(),
+        shared: SHARED.map(str::to_owned).to_vec(),
         columns: COLUMNS.map(str::to_owned).to_vec(),
         devices: devices.into_iter().collect(),
         stages: STAGES.map(str::to_owned).into_iter().chain(others).collect(),
     };
-    let (mut settings, mut texts) = (BTreeMap::new(), BTreeMap::new());
+    let (mut settings, mut texts) = (Settings::default(), BTreeMap::new());
     let mut groups: BTreeMap<String, (Cases, Vec<&Record>)> = BTreeMap::new();
     for record in records {
         let mut noted = |text: &Option<String>| {
@@ -154,7 +195,10 @@ pub fn text(backend: &str, records: &[Record]) -> Result<String> {
         records.push(record);
     }
     let mut text = line(&Line::File(header.clone()))?;
-    for setting in settings.into_values() {
+    for environment in settings.environments.into_values() {
+        text += &line(&Line::Environment(environment))?;
+    }
+    for setting in settings.settings.into_values() {
         text += &line(&Line::Setting(setting))?;
     }
     for (id, is) in texts {
@@ -170,7 +214,7 @@ pub fn text(backend: &str, records: &[Record]) -> Result<String> {
             count: records.len(),
             ..cases
         };
-        text += &line(&Line::Cases(cases.clone()))?;
+        text += &line(&Line::Cases(shared_line(&cases)?))?;
         records.sort_by(|a, b| a.case.cmp(&b.case));
         for record in records {
             let _ = writeln!(text, "{}", case_line(&header, &cases, record)?);
@@ -183,18 +227,20 @@ fn line(line: &Line) -> Result<String> {
     Ok(serde_json::to_string(line)? + "\n")
 }
 
-/// The id of a record's run and machine, which it enters into the table.
-fn setting(record: &Record, settings: &mut BTreeMap<(String, String), Setting>) -> Result<String> {
+/// The id of a record's run and machine, which it enters into the tables.
+fn setting(record: &Record, settings: &mut Settings) -> Result<String> {
     let sorted = |map: &IndexMap<String, String>| -> BTreeMap<_, _> { map.clone().into_iter().collect() };
-    let mut setting = Setting {
+    let mut environment = Environment {
         id: String::new(),
-        run: record.run.clone(),
         versions: sorted(&record.versions),
         machine: sorted(&record.machine),
     };
-    setting.id = id(&serde_json::to_string(&setting)?);
-    let id = setting.id.clone();
-    settings.insert((setting.run.clone(), id.clone()), setting);
+    environment.id = id(&serde_json::to_string(&environment)?);
+    let (run, of) = (record.run.clone(), environment.id.clone());
+    let id = id(&format!("{run} {of}"));
+    settings.environments.insert(of.clone(), environment);
+    let setting = Setting { id: id.clone(), run: run.clone(), environment: Some(of), own: None };
+    settings.settings.insert((run, id.clone()), setting);
     Ok(id)
 }
 
@@ -205,6 +251,12 @@ fn kept(record: &Record) -> impl Iterator<Item = &Output> {
     let kept =
         move |output: &&Output| !output.passed || worst.is_some_and(|worst| std::ptr::eq(worst, *output));
     record.outputs.iter().filter(kept)
+}
+
+/// What cases share, by columns.
+fn shared_line(cases: &Cases) -> Result<Value> {
+    let named = serde_json::to_value(cases)?;
+    Ok(trimmed(SHARED.iter().map(|name| named.get(name).cloned().unwrap_or_default())))
 }
 
 fn case_line(header: &Header, cases: &Cases, record: &Record) -> Result<String> {
@@ -303,7 +355,9 @@ fn spoilt(path: &Path, line: usize, problem: &anyhow::Error) -> anyhow::Error {
 #[derive(Default)]
 struct Reader {
     header: Option<Header>,
-    settings: BTreeMap<String, Setting>,
+    environments: BTreeMap<String, Environment>,
+    /// The runs of settings, and the environments of these.
+    settings: BTreeMap<String, (String, Environment)>,
     texts: BTreeMap<String, String>,
     cases: Option<Cases>,
     /// Lines that the last `cases` still promises.
@@ -330,15 +384,34 @@ impl Reader {
                 self.header = Some(header);
             }
             Line::File(header) => bail!("the format is `{}`, and this reads `{FORMAT}`", header.format),
-            Line::Setting(setting) => drop(self.settings.insert(setting.id.clone(), setting)),
+            Line::Environment(environment) => {
+                self.environments.insert(environment.id.clone(), environment);
+            }
+            Line::Setting(Setting { id, run, environment, own }) => {
+                let shared = environment.map(|id| self.environments.get(&id).cloned());
+                let environment = shared.unwrap_or(own).context("its environment is in no line above")?;
+                self.settings.insert(id, (run, environment));
+            }
             Line::Text(text) => drop(self.texts.insert(text.id, text.is)),
-            Line::Cases(cases) => {
+            Line::Cases(shared) => {
+                let cases: Cases = serde_json::from_value(self.named(shared)?)?;
                 self.left = cases.count;
                 self.cases = Some(cases);
             }
             Line::End(_) => self.ended = true,
         }
         Ok(())
+    }
+
+    /// What cases share by its names, which former files have in the line.
+    fn named(&self, shared: Value) -> Result<Value> {
+        let Value::Array(values) = shared else { return Ok(shared) };
+        let names = &self.header.as_ref().context("the first line is missing")?.shared;
+        if values.len() > names.len() {
+            bail!("it has {} columns, and the first line names {}", values.len(), names.len());
+        }
+        let some = names.iter().zip(values).filter(|(_, value)| !value.is_null());
+        Ok(some.map(|(name, value)| (name.clone(), value)).collect::<serde_json::Map<_, _>>().into())
     }
 
     fn finish(&self) -> Result<()> {
@@ -350,7 +423,8 @@ impl Reader {
             bail!("no `cases` line is before it")
         };
         self.left = self.left.checked_sub(1).context("there are more cases than the line above says")?;
-        let setting = self.settings.get(&cases.setting).context("its setting is in no line above")?;
+        let (run, environment) =
+            self.settings.get(&cases.setting).context("its setting is in no line above")?;
         let text = |id: &Option<String>| {
             let known = |id: &String| self.texts.get(id).cloned().context("its reason is in no line above");
             id.as_ref().map(known).transpose()
@@ -373,7 +447,7 @@ impl Reader {
             place => named(&place, &cases.classes).context("it names no class")?,
         };
         Ok(Record {
-            run: setting.run.clone(),
+            run: run.clone(),
             time: cases.time.to_string(),
             model: cases.model.clone(),
             class,
@@ -389,8 +463,8 @@ impl Reader {
             placement: placed.collect(),
             ms: timed.collect(),
             memory_bytes: memory.map(|mb| (mb * 10.0).round() as u64 * 100_000),
-            versions: setting.versions.clone().into_iter().collect(),
-            machine: setting.machine.clone().into_iter().collect(),
+            versions: environment.versions.clone().into_iter().collect(),
+            machine: environment.machine.clone().into_iter().collect(),
             other: serde_json::from_value::<Option<_>>(at("other"))?.unwrap_or_default(),
         })
     }

@@ -124,16 +124,39 @@ fn a_file_that_lost_or_gained_lines_is_refused() {
     insta::assert_snapshot!(read(&merged).unwrap_err(), @"results/qnn.jsonl:4 is cut short or spoilt (expected value at line 1 column 1): take the file again from git or from the machine that wrote it; of a merge keep both sides' files and run `cargo xtask report --compact`");
 }
 
+/// A file in which each run has its versions and its machine, and lines of cases have names.
+fn in_the_third_form(whole: &str) -> String {
+    let header: Header = serde_json::from_str::<Value>(whole.lines().next().unwrap())
+        .and_then(|line| serde_json::from_value(line["file"].clone()))
+        .unwrap();
+    let reader = Reader { header: Some(header), ..Reader::default() };
+    let named = |line: &str| match line.strip_prefix(r#"{"cases":"#).and_then(|line| line.strip_suffix('}')) {
+        Some(shared) => {
+            let named = reader.named(serde_json::from_str(shared).unwrap()).unwrap();
+            format!(r#"{{"cases":{named}}}"#)
+        }
+        None => line.to_owned(),
+    };
+    let (environments, others): (Vec<_>, Vec<_>) =
+        whole.lines().partition(|line| line.starts_with(r#"{"environment":"#));
+    let [environment] = environments.as_slice() else { panic!("one environment: {environments:?}") };
+    let (id, own) = environment.split_once(r#","versions":"#).unwrap();
+    let id = id.rsplit_once("\"id\":").unwrap().1;
+    let own = format!(r#""versions":{}"#, own.strip_suffix("}}").unwrap());
+    others.iter().map(|line| named(line).replace(&format!(r#""environment":{id}"#), &own) + "\n").collect()
+}
+
 #[test]
-fn former_files_name_classes_and_outputs_in_each_line() {
+fn former_files_say_more_in_each_line() {
     let whole = text("qnn", &records()).unwrap();
+    let third = in_the_third_form(&whole).replace(FORMAT, FORMER[2]);
     let outputs =
         [("[0,4.1e-6", "pooler"), ("[0,1.0,0.5", "logits"), ("[1,0.2,0.1", "pooler"), ("[2,1.8,0.9", "x")];
-    let second = outputs.iter().fold(whole.replace(FORMAT, FORMER[1]), |text, (place, name)| {
+    let second = outputs.iter().fold(third.replace(FORMER[2], FORMER[1]), |text, (place, name)| {
         text.replace(place, &format!("[\"{name}\"{}", &place[2..]))
     });
     let first = second.replace(FORMER[1], FORMER[0]).replace("\",0,[", "\",\"BertModel\",[");
-    for former in [first, second] {
+    for former in [first, second, third] {
         assert_ne!(former, whole);
         assert_eq!(text("qnn", &read(&former).unwrap()).unwrap(), whole);
     }
