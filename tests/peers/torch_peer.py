@@ -23,10 +23,21 @@ from transformers import GenerationMixin
 from serving import Round, arguments, say, serve, steps
 
 
+def as_taken(model: Any, inputs: dict[str, torch.Tensor]) -> dict[str, Any]:
+    """Inputs as the class takes them: SDXL's UNet some in a dictionary, Z-Image's transformer lists."""
+    if type(model).__name__ == "ZImageTransformer2DModel":
+        return {"x": list(inputs["x"]), "t": inputs["t"], "cap_feats": list(inputs["cap_feats"])}
+    added = {name: value for name, value in inputs.items() if name in ("text_embeds", "time_ids")}
+    others = {name: value for name, value in inputs.items() if name not in added}
+    return others | ({"added_cond_kwargs": added} if added else {})
+
+
 def forward(model: Any, inputs: dict[str, torch.Tensor]) -> Round:
+    given = as_taken(model, inputs)
+
     def once() -> dict[str, float]:
         began = time.perf_counter()
-        model(**inputs)
+        model(**given)
         return {"run": (time.perf_counter() - began) * 1e3}
 
     return once

@@ -152,6 +152,11 @@ const fn state_space(name: &'static str, model: &'static str, title: &'static st
     }
 }
 
+/// What denoisers of diffusion are to reach.
+const fn denoised(what: &'static str) -> Measure {
+    Measure { key: "run", what, goals: &[(PYTORCH, 0.7)] }
+}
+
 const fn run(what: &'static str) -> Measure {
     Measure { key: "run", what, goals: USUAL }
 }
@@ -203,7 +208,7 @@ const fn quantized(
     Work { gguf: Some(gguf), peers, measures, ..llama("llama-bf16", title) }
 }
 
-pub const WORKS: [Work; 40] = [
+pub const WORKS: [Work; 42] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -226,12 +231,24 @@ pub const WORKS: [Work; 40] = [
     forward("bert", "bert", "BERT-base", &[run("1 text of 128 tokens")]),
     forward("perceiver", "perceiver", "Perceiver (language)", &[run("1 text of 2048 bytes")]),
     forward("patchtst", "patchtst", "PatchTST", &[run("7 series of 512 steps")]),
-    forward("unet", "unet-2d-condition", "UNet of Stable Diffusion 1.5", &[run("2 latents of 64 x 64")]),
+    forward("unet", "unet-2d-condition", "UNet of Stable Diffusion 1.5", &[denoised("2 latents of 64 x 64")]),
+    forward(
+        "sdxl_unet",
+        "unet-2d-condition",
+        "UNet of Stable Diffusion XL",
+        &[denoised("1 latent of 128 x 128")],
+    ),
+    forward(
+        "z_image",
+        "z-image-transformer-2d",
+        "Transformer of Z-Image in bfloat16, 8 of 30 layers",
+        &[denoised("1 latent of 64 x 64, 64 tokens")],
+    ),
     forward(
         "vae",
         "autoencoder-kl",
         "Autoencoder of Stable Diffusion 1.5",
-        &[run("1 image of 512 px, there and back")],
+        &[denoised("1 image of 512 px, there and back")],
     ),
     decoder("smolvlm", "SmolVLM-500M in bfloat16", SMOLVLM),
     Work { rounded: INT4, ..decoder("smolvlm", "SmolVLM-500M in 4 bits", SMOLVLM) },
