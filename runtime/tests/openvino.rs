@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use weft::engine::{self, Options, library};
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Graph, Input};
+use weft::graph::{Binary, Graph, Input, Unary};
 use weft::lower::{Lowered, Target, lower};
 use weft::weights::{Bytes, WeightData};
 use weft::{Dim, Dtype, Error, Hardware, Precision, Value, Values};
@@ -129,7 +129,10 @@ fn placed() -> Result<(), Failed> {
 
 /// Mixtures of gated experts are products of the selected ones alone to its CPU plugin, however weights are stored.
 fn selected_experts() -> Result<(), Failed> {
-    use weft::nn::{Activation, BatchedExperts, GatedMlp, combine_experts, experts, glu, softmax_topk};
+    use weft::nn::{
+        Activation, BatchedExperts, GatedMlp, combine_experts, combine_weighted_inputs, experts, glu,
+        softmax_topk,
+    };
     for act in [Activation::Silu, Activation::Gelu, Activation::GeluNew] {
         for (form, dtype) in [
             ("modules", Dtype::F32),
@@ -137,6 +140,9 @@ fn selected_experts() -> Result<(), Failed> {
             ("batched", Dtype::F32),
             ("transposed", Dtype::F32),
             ("transposed", Dtype::F16),
+            ("weighted", Dtype::F32),
+            ("clamped", Dtype::F32),
+            ("clamped", Dtype::Bf16),
         ] {
             let mut g = Graph::new();
             let x = g.input(Input::f32("x", vec![BATCH, SEQUENCE, Dim::Fixed(32)]));
@@ -152,6 +158,39 @@ fn selected_experts() -> Result<(), Failed> {
                 "batched" => {
                     let expert = BatchedExperts { gate_up: "gate_up", down: "down", width: 16, act };
                     expert.forward(&mut g, &w, &x, &routing)?
+                }
+                "weighted" => {
+                    let gate_up = g.weight("gate_up", &[8, 32, 32])?;
+                    let down = g.weight("down", &[8, 16, 32])?;
+                    let routing = softmax_topk(&mut g, &logits, 1, false)?;
+                    combine_weighted_inputs(&mut g, &x, &routing, |g, x, selected| {
+                        let h = selected.linear(g, x, &gate_up, true)?;
+                        let h = glu(g, &h, act)?;
+                        selected.linear(g, &h, &down, true)
+                    })?
+                }
+                "clamped" => {
+                    let (gate_up, bias) = (g.weight("gate_up", &[8, 32, 32])?, g.weight("bias", &[8, 32])?);
+                    let (down, down_bias) =
+                        (g.weight("down", &[8, 16, 32])?, g.weight("down_bias", &[8, 32])?);
+                    combine_experts(&mut g, &x, &routing, |g, x, selected| {
+                        let h = selected.linear(g, x, &gate_up, true)?;
+                        let bias = selected.rows(g, &bias)?;
+                        let h = g.add(&h, &bias)?;
+                        let (gate, up) = (g.slice_step(&h, 2, 0, 2)?, g.slice_step(&h, 2, 1, 2)?);
+                        let most = g.scalar(7.0);
+                        let gate = g.binary(Binary::Min, &gate, &most)?;
+                        let sharp = g.scale(&gate, 1.702)?;
+                        let sharp = g.unary(Unary::Sigmoid, &sharp);
+                        let gate = g.mul(&gate, &sharp)?;
+                        let up = g.clip(&up, -7.0, 7.0)?;
+                        let one = g.scalar(1.0);
+                        let up = g.add(&up, &one)?;
+                        let h = g.mul(&up, &gate)?;
+                        let h = selected.linear(g, &h, &down, true)?;
+                        let bias = selected.rows(g, &down_bias)?;
+                        g.add(&h, &bias)
+                    })?
                 }
                 _ => {
                     let gate_up = g.weight("gate_up", &[8, 32, 32])?;
@@ -184,7 +223,8 @@ fn selected_experts() -> Result<(), Failed> {
                     compiled => compiled?,
                 };
                 let operations = &compiled.placement().devices["OpenVINO:CPU"];
-                let selected = operations.get("GatherMatmul") == Some(&3);
+                let products = if form == "clamped" { 2 } else { 3 };
+                let selected = operations.get("GatherMatmul") == Some(&products);
                 let found = format!("{act:?}, {form} in {dtype}, {precision:?}: {operations:?}");
                 expect(selected, &found)?;
             }

@@ -38,9 +38,9 @@ pub struct Target {
 pub enum Experts {
     /// The selected ones alone, by the runtime's own operator.
     Selected,
-    /// By products of all at once, of which the engine computes the selected ones alone where these are gated and without biases.
+    /// By products of all at once, of which the engine computes the selected ones alone where these are of a form that it knows.
     Batched,
-    /// By ONNX Runtime's kernel, the selected ones alone, where they have no biases and the activation function is SiLU or ReLU.
+    /// By ONNX Runtime's kernel, the selected ones alone, where the activation function is SiLU or ReLU.
     Kernel,
     /// Every expert every position, one expert after the other.
     OneByOne,

@@ -119,12 +119,26 @@ impl BatchedExperts<'_> {
         limit: f64,
     ) -> Result<Tensor> {
         let hidden = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+        let [gate_up, down] = [w.name(self.gate_up), w.name(self.down)];
+        let [wide, narrow] = [[2 * self.width, hidden], [hidden, self.width]];
         combine_experts(g, x, routing, |g, x, selected| {
-            let h = Self::linear(g, &w.name(self.gate_up), x, selected, [2 * self.width, hidden])?;
+            // What is square says nothing of itself; the other is not.
+            let (of_wide, of_narrow) = (
+                Self::transposed(g, &gate_up, selected.count, wide),
+                Self::transposed(g, &down, selected.count, narrow),
+            );
+            let transposed = [of_wide.or(of_narrow), of_narrow.or(of_wide)].map(|it| it.unwrap_or(false));
+            let h = Self::linear(g, &gate_up, x, selected, wide, transposed[0])?;
             let h =
                 if limit.is_finite() { self.clamped(g, &h, limit as f32)? } else { glu(g, &h, self.act)? };
-            Self::linear(g, &w.name(self.down), &h, selected, [hidden, self.width])
+            Self::linear(g, &down, &h, selected, narrow, transposed[1])
         })
+    }
+
+    /// Whether a file holds a weight `[experts, out, in]` as `[experts, in, out]`, where the shape says so.
+    fn transposed(g: &Graph, name: &str, count: usize, [out, width]: [usize; 2]) -> Option<bool> {
+        let stores = |shape: [usize; 3]| g.stores(name, &shape);
+        (out != width).then(|| !stores([count, out, width]) && stores([count, width, out]))
     }
 
     /// act(gate) · up, with gates of at most `limit` and up projections at most this far from 0.
@@ -145,10 +159,10 @@ impl BatchedExperts<'_> {
         x: &Tensor,
         selected: &SelectedExperts,
         [out, width]: [usize; 2],
+        transposed: bool,
     ) -> Result<Tensor> {
-        let (shape, turned) = ([selected.count, out, width], [selected.count, width, out]);
-        let transposed = !g.stores(name, &shape) && g.stores(name, &turned);
-        let weight = g.weight(name, if transposed { &turned } else { &shape })?;
+        let [rows, columns] = if transposed { [width, out] } else { [out, width] };
+        let weight = g.weight(name, &[selected.count, rows, columns])?;
         selected.linear(g, x, &weight, transposed)
     }
 }

@@ -213,7 +213,7 @@ pub struct MatMulNBitsOp {
 }
 
 /// The attributes of `com.microsoft.MoE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoeOp {
     /// How many experts are selected for a row.
     pub selected: usize,
@@ -221,6 +221,14 @@ pub struct MoeOp {
     pub act: Activation,
     /// Whether every second result of the first layer is a factor of what the activation function gives of the one before.
     pub gated: bool,
+    /// What gates are multiplied by before their sigmoid.
+    pub alpha: f32,
+    /// What is added to what they are factors of.
+    pub beta: f32,
+    /// The most that gates are, and that these are away from 0.
+    pub limit: Option<f32>,
+    /// Whether a layer's biases follow its weights.
+    pub biases: [bool; 2],
 }
 
 /// The attributes of [`Op::Rotary`].

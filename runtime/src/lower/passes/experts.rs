@@ -3,6 +3,7 @@
 
 mod batched;
 mod gathered;
+mod gating;
 mod mixture;
 mod moe;
 

@@ -193,9 +193,7 @@ impl Printer<'_> {
                         more.splice(bias..bias, vec![String::new(); missing]);
                     }
                     // Biases follow the weights of each layer.
-                    Contrib::Moe(_) => {
-                        more.insert(3, String::new());
-                    }
+                    Contrib::Moe(op) if !op.biases[0] => more.insert(3, String::new()),
                     _ => {}
                 }
                 let mut attributes = contrib(op);
@@ -293,10 +291,11 @@ fn contrib(op: &Contrib) -> Vec<Attribute> {
             if op.gated {
                 // gate · σ(alpha · gate) · (up + beta), of neighbours.
                 attributes.extend([
-                    Attribute::float("activation_alpha", 1.0),
-                    Attribute::float("activation_beta", 0.0),
+                    Attribute::float("activation_alpha", op.alpha),
+                    Attribute::float("activation_beta", op.beta),
                     Attribute::int("swiglu_fusion", 1),
                 ]);
+                attributes.extend(op.limit.map(|limit| Attribute::float("swiglu_limit", limit)));
             }
             attributes
         }

@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 
+use super::gating::Gating;
 use super::mixture::{Mixture, Projection};
 use crate::Result;
-use crate::graph::{Activation, Dim, Graph, Reduction, Tensor};
+use crate::graph::{Activation, Binary, Dim, Graph, Reduction, Tensor, Unary};
 use crate::lower::Kernels;
 use crate::weights::WeightData;
 
@@ -17,40 +18,98 @@ pub(in crate::lower) fn batched(
 ) -> Result<()> {
     g.rewrite(|g, it| {
         let Some(mixture) = Mixture::of(g, it) else { return Ok(None) };
-        let Some(up) = &mixture.up else { return Ok(None) };
-        if !matches!(mixture.act, Activation::Silu | Activation::Gelu | Activation::GeluNew) {
-            return Ok(None);
-        }
-        let mut weight = |projection: &Projection| projection.weight(g, stored, kernels);
-        let (gate, up, down) = (weight(&mixture.gate)?, weight(up)?, weight(&mixture.down)?);
-        let (Some(gate), Some(up), Some(down)) = (gate, up, down) else { return Ok(None) };
-        by_products(g, &mixture, [&gate, &up, &down], it.result).map(Some)
+        let made = match mixture.gating {
+            Gating { alpha: 1.0, beta: 0.0, limit: None, .. } if !mixture.biased() => {
+                by_three_products(g, &mixture, stored, kernels)?
+            }
+            Gating { act: Activation::Silu, limit: Some(limit), beta, .. } if beta != 0.0 => {
+                by_two_products(g, &mixture, limit, stored, kernels)?
+            }
+            _ => None,
+        };
+        made.map(|h| summed(g, &mixture, &h, it.result)).transpose()
     })?;
     g.prune();
     Ok(())
 }
 
-/// Every expert of every row, `[experts, rows, hidden]`, summed by routing weights. The engine looks for just these operations
-/// (`ConvertTiledMoeBlockTo3GatherMatmuls`), though routing weights are 0 already where the scattered ones are.
-fn by_products(
+/// What every expert gives of every row, `[experts, rows, hidden]`: gate, up and down projections without biases, in just the
+/// operations that the engine looks for (`ConvertTiledMoeBlockTo3GatherMatmuls`).
+fn by_three_products(
     g: &mut Graph,
     it: &Mixture,
-    [gate, up, down]: [&Tensor; 3],
-    result: &Tensor,
-) -> Result<Tensor> {
-    let (rows, hidden) = (it.x.shape()[0].clone(), it.x.shape()[1].clone());
-    let experts = it.routing.shape()[1].clone();
-    let x = g.tile(&it.x, vec![experts.fixed().unwrap_or_default(), 1]);
-    let x = g.reshape(&x, vec![experts.clone(), rows.clone(), hidden])?;
-    let gate = product(g, &x, gate)?;
-    let gate = g.activation(it.act, &gate)?;
-    let up = product(g, &x, up)?;
+    stored: &mut Cow<'_, [WeightData]>,
+    kernels: &Kernels,
+) -> Result<Option<Tensor>> {
+    let Some(up) = &it.up else { return Ok(None) };
+    if !matches!(it.gating.act, Activation::Silu | Activation::Gelu | Activation::GeluNew) {
+        return Ok(None);
+    }
+    let mut weight = |projection: &Projection| projection.weight(g, stored, kernels);
+    let (gate, up, down) = (weight(&it.gate)?, weight(up)?, weight(&it.down)?);
+    let (Some(gate), Some(up), Some(down)) = (gate, up, down) else { return Ok(None) };
+    let x = tiled(g, it)?;
+    let gate = product(g, &x, &gate)?;
+    let gate = g.activation(it.gating.act, &gate)?;
+    let up = product(g, &x, &up)?;
     let h = g.mul(&gate, &up)?;
-    let h = product(g, &h, down)?;
+    product(g, &h, &down).map(Some)
+}
+
+/// The same of clamped SwiGLU with biases, gate and up projections in one product (`ConvertTiledMoeBlockTo2GatherMatmuls`).
+fn by_two_products(
+    g: &mut Graph,
+    it: &Mixture,
+    limit: f32,
+    stored: &mut Cow<'_, [WeightData]>,
+    kernels: &Kernels,
+) -> Result<Option<Tensor>> {
+    let Some((both, [gate, up])) = it.gate_and_up() else { return Ok(None) };
+    let (Some(bias), Some(down_bias)) = (&both.bias, it.down.biases(g)) else { return Ok(None) };
+    let mut weight = |projection: &Projection| projection.weight(g, stored, kernels);
+    let (Some(first), Some(down)) = (weight(&both)?, weight(&it.down)?) else { return Ok(None) };
+    let x = tiled(g, it)?;
+    let h = product(g, &x, &first)?;
+    let bias = g.unsqueeze(bias, 1)?;
+    let h = g.add(&h, &bias)?;
+    let (gate, up) = (gate.of(g, &h, 2), up.of(g, &h, 2));
+    let up = g.clip(&up, -limit, limit)?;
+    let beta = g.scalar(it.gating.beta);
+    let up = g.add(&up, &beta)?;
+    let most = g.scalar(limit);
+    let gate = g.binary(Binary::Min, &gate, &most)?;
+    let sharp = g.scale(&gate, it.gating.alpha.into())?;
+    let sharp = g.unary(Unary::Sigmoid, &sharp);
+    let gate = g.mul(&gate, &sharp)?;
+    let h = g.mul(&up, &gate)?;
+    let h = product(g, &h, &down)?;
+    let bias = g.unsqueeze(&down_bias, 1)?;
+    g.add(&h, &bias).map(Some)
+}
+
+/// x once for each expert, `[experts, rows, hidden]`.
+fn tiled(g: &mut Graph, it: &Mixture) -> Result<Tensor> {
+    let x = it.rows(g)?;
+    let (rows, hidden) = (x.shape()[0].clone(), x.shape()[1].clone());
+    let experts = it.routing.shape()[1].clone();
+    let x = g.tile(&x, vec![experts.fixed().unwrap_or_default(), 1]);
+    g.reshape(&x, vec![experts, rows, hidden])
+}
+
+/// What experts give, summed by routing weights, or as it is where x has been multiplied by these. The engine looks for scattered
+/// factors, though those of no selected expert are 0 already.
+fn summed(g: &mut Graph, it: &Mixture, h: &Tensor, result: &Tensor) -> Result<Tensor> {
+    let [experts, rows, out] = [0, 1, 2].map(|axis| h.shape()[axis].clone());
     let one = Dim::Fixed(1);
-    let out = h.shape()[2].clone();
-    let h = g.reshape(&h, vec![experts.clone(), one.clone(), rows.clone(), out])?;
-    let factors = g.scatter_elements(&it.routing, &it.indices, &it.values)?;
+    let h = g.reshape(h, vec![experts.clone(), one.clone(), rows.clone(), out])?;
+    let values = match &it.values {
+        Some(values) => values.clone(),
+        None => {
+            let unit = g.scalar(1.0);
+            g.expand(&unit, it.indices.shape().to_vec())?
+        }
+    };
+    let factors = g.scatter_elements(&it.routing, &it.indices, &values)?;
     let factors = g.transpose(&factors, &[1, 0])?;
     let factors = g.reshape(&factors, vec![experts, one.clone(), rows, one])?;
     let h = g.mul(&h, &factors)?;

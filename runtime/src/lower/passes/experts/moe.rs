@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::gating::Gating;
 use super::mixture::Mixture;
 use crate::Result;
 use crate::graph::{Activation, Binary, Contrib, Dim, Dtype, Graph, MoeOp, Op, Reduction, Tensor, Unary};
@@ -20,47 +21,83 @@ pub(in crate::lower) fn by_kernel(
     let kernels = Kernels { linear_bits: &[], ..target.kernels };
     g.rewrite(|g, it| {
         let Some(mixture) = Mixture::of(g, it) else { return Ok(None) };
-        // Its GELU is an approximation, which is another one than the reference's.
-        if !matches!(mixture.act, Activation::Silu | Activation::Relu) {
+        let Gating { act, limit, .. } = mixture.gating;
+        // Its GELU is an approximation, which is another one than the reference's. Gates are known of SiLU alone.
+        let known = match mixture.up {
+            Some(_) => act == Activation::Silu,
+            None => limit.is_none() && matches!(act, Activation::Silu | Activation::Relu),
+        };
+        if !known {
             return Ok(None);
         }
-        // Gates are known of SiLU alone.
-        if mixture.up.is_some() && mixture.act != Activation::Silu {
-            return Ok(None);
-        }
-        let mut weights = vec![];
-        for projection in [&mixture.gate, &mixture.down].into_iter().chain(&mixture.up) {
-            let Some(weight) = projection.weight(g, stored, &kernels)? else { return Ok(None) };
-            weights.push(weight);
-        }
-        if let Some(up) = weights.get(2).cloned() {
-            weights.truncate(2);
-            weights[0] = interleaved(g, &weights[0], &up)?;
-        }
-        moe(g, &mixture, &weights, least, it.result).map(Some)
+        let Some(first) = first_layer(g, &mixture, stored, &kernels)? else { return Ok(None) };
+        let Some(down) = mixture.down.weight(g, stored, &kernels)? else { return Ok(None) };
+        let layers = [first, (down, mixture.down.biases(g))];
+        moe(g, &mixture, layers, least, it.result).map(Some)
     })?;
     g.prune();
     Ok(())
 }
 
-/// The rows of each expert's two weights `[experts, width, in]` in turns, `[experts, 2 · width, in]`.
-fn interleaved(g: &mut Graph, gate: &Tensor, up: &Tensor) -> Result<Tensor> {
-    let [experts, width, inner] = [0, 1, 2].map(|axis| gate.shape()[axis].clone());
+/// The weight of a linear layer of all experts, `[experts, out, in]`, and its biases `[experts, out]`.
+type Linear = (Tensor, Option<Tensor>);
+
+/// The layer that experts begin with; gates and what they are factors of have their rows in turns.
+fn first_layer(
+    g: &mut Graph,
+    it: &Mixture,
+    stored: &mut Cow<'_, [WeightData]>,
+    kernels: &Kernels,
+) -> Result<Option<Linear>> {
+    let Some(up) = &it.up else {
+        let weight = it.gate.weight(g, stored, kernels)?;
+        return Ok(weight.map(|weight| (weight, it.gate.biases(g))));
+    };
+    if let Some((both, [gate, up])) = it.gate_and_up()
+        && (gate.step, gate.start, up.step, up.start) == (2, 0, 2, 1)
+    {
+        let weight = both.weight(g, stored, kernels)?;
+        return Ok(weight.map(|weight| (weight, both.bias)));
+    }
+    let (gate, factor) = (it.gate.weight(g, stored, kernels)?, up.weight(g, stored, kernels)?);
+    let (Some(gate), Some(factor)) = (gate, factor) else { return Ok(None) };
+    let weight = in_turns(g, &gate, &factor)?;
+    let bias = match (it.gate.biases(g), up.biases(g)) {
+        (Some(gate), Some(factor)) => Some(in_turns(g, &gate, &factor)?),
+        (None, None) => None,
+        _ => return Ok(None),
+    };
+    Ok(Some((weight, bias)))
+}
+
+/// The rows of each expert's two weights `[experts, width, …]` in turns, `[experts, 2 · width, …]`.
+fn in_turns(g: &mut Graph, gate: &Tensor, up: &Tensor) -> Result<Tensor> {
+    let mut shape = gate.shape().to_vec();
+    shape[1] = shape[1].clone() * Dim::Fixed(2);
     let (gate, up) = (g.unsqueeze(gate, 2)?, g.unsqueeze(up, 2)?);
     let both = g.concat(&[&gate, &up], 2)?;
-    g.reshape(&both, vec![experts, width * Dim::Fixed(2), inner])
+    g.reshape(&both, shape)
 }
 
 /// The kernel selects experts by logits and weighs them by a softmax over the selected: the logarithms of routing weights give
 /// these divided by their sum.
-fn moe(g: &mut Graph, it: &Mixture, weights: &[Tensor], least: f32, result: &Tensor) -> Result<Tensor> {
+fn moe(g: &mut Graph, it: &Mixture, layers: [Linear; 2], least: f32, result: &Tensor) -> Result<Tensor> {
     let least = g.scalar(least);
     let logits = g.binary(Binary::Max, &it.routing, &least)?;
     let logits = g.unary(Unary::Log, &logits);
     let selected = it.indices.shape()[1].fixed().unwrap_or_default();
-    let op = Op::Contrib(Contrib::Moe(MoeOp { selected, act: it.act, gated: it.up.is_some() }));
-    let operands: Vec<&Tensor> = [&it.x, &logits].into_iter().chain(weights).collect();
-    let y = g.node(op, &operands, it.x.dtype(), result.shape().to_vec());
+    let Gating { act, alpha, beta, limit } = it.gating;
+    let gated = it.up.is_some();
+    let biases = layers.each_ref().map(|(_, bias)| bias.is_some());
+    let op = Op::Contrib(Contrib::Moe(MoeOp { selected, act, gated, alpha, beta, limit, biases }));
+    let x = it.rows(g)?;
+    let layers = layers.iter().flat_map(|(weight, bias)| std::iter::once(weight).chain(bias));
+    let operands: Vec<&Tensor> = [&x, &logits].into_iter().chain(layers).collect();
+    let y = g.node(op, &operands, x.dtype(), result.shape().to_vec());
+    // What x has been multiplied by already is 1 there.
+    if it.values.is_none() {
+        return Ok(y);
+    }
     let sum = g.reduce(Reduction::Sum, &it.routing, &[1], true)?;
     g.mul(&y, &sum)
 }

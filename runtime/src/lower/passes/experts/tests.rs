@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::*;
+use crate::graph::{Binary, Unary};
 use crate::lower::{Kernels, Target, lower};
 use crate::nn::testing::{evaluate, refusal};
 use crate::nn::{
-    Activation, BatchedExperts, GatedMlp, Mlp, Routing, combine_experts, experts, softmax_topk,
-    ungated_experts,
+    Activation, BatchedExperts, GatedMlp, Mlp, Routing, combine_experts, combine_weighted_inputs, experts,
+    glu, softmax_topk, ungated_experts,
 };
 use crate::weights::{Bytes, WeightData};
 use crate::{Dtype, Hardware, Precision};
@@ -36,6 +37,37 @@ fn mixture(g: &mut Graph, form: &str) -> Result<Tensor> {
         "ungated" => {
             let mlp = Mlp { up: "up", down: "down", width: 3, act: Activation::Relu, bias: false };
             ungated_experts(g, &g.scope("experts"), &x, &routing, &mlp)
+        }
+        "clamped" => {
+            let [gate_up, down] = [g.weight("gate_up", &[4, 6, 4])?, g.weight("down", &[4, 4, 3])?];
+            let [bias, down_bias] = [g.weight("bias", &[4, 6])?, g.weight("down_bias", &[4, 4])?];
+            combine_experts(g, &x, &routing, |g, x, selected| {
+                let h = selected.linear(g, x, &gate_up, false)?;
+                let bias = selected.rows(g, &bias)?;
+                let h = g.add(&h, &bias)?;
+                let (gate, up) = (g.slice_step(&h, 2, 0, 2)?, g.slice_step(&h, 2, 1, 2)?);
+                let most = g.scalar(0.4);
+                let gate = g.binary(Binary::Min, &gate, &most)?;
+                let sharp = g.scale(&gate, 1.702)?;
+                let sharp = g.unary(Unary::Sigmoid, &sharp);
+                let gate = g.mul(&gate, &sharp)?;
+                let up = g.clip(&up, -0.4, 0.4)?;
+                let one = g.scalar(1.0);
+                let up = g.add(&up, &one)?;
+                let h = g.mul(&up, &gate)?;
+                let h = selected.linear(g, &h, &down, false)?;
+                let bias = selected.rows(g, &down_bias)?;
+                g.add(&h, &bias)
+            })
+        }
+        "weighted" => {
+            let [gate_up, down] = [g.weight("gate_up", &[4, 6, 4])?, g.weight("down", &[4, 4, 3])?];
+            let routing = softmax_topk(g, &logits, 1, false)?;
+            combine_weighted_inputs(g, &x, &routing, |g, x, selected| {
+                let h = selected.linear(g, x, &gate_up, false)?;
+                let h = glu(g, &h, Activation::Silu)?;
+                selected.linear(g, &h, &down, false)
+            })
         }
         "batched" => {
             let experts =
@@ -80,7 +112,7 @@ fn weights(form: &str) -> Vec<(String, Vec<f32>)> {
 
 #[test]
 fn one_after_the_other_they_give_what_selected_experts_give() {
-    for form in ["modules", "batched", "transposed"] {
+    for form in ["modules", "batched", "transposed", "clamped", "weighted"] {
         let weights = weights(form);
         let weights: Vec<_> =
             weights.iter().map(|(name, values)| (name.as_str(), values.as_slice())).collect();
@@ -126,14 +158,14 @@ fn same(form: &str, other: impl Fn(&mut Graph) -> Result<()>, has: &str) {
 
 #[test]
 fn by_products_of_all_at_once_they_give_what_selected_experts_give() {
-    for form in ["plain", "batched"] {
+    for form in ["plain", "batched", "clamped", "weighted"] {
         same(form, |g| batched(g, &mut floats(), &Kernels::of(Hardware::Openvino)), "Tile");
     }
 }
 
 #[test]
 fn by_the_kernel_they_give_what_selected_experts_give() {
-    for form in ["ungated", "plain"] {
+    for form in ["ungated", "plain", "modules", "clamped", "weighted"] {
         let target = Target::of(Hardware::Cpu, Precision::F32);
         same(form, |g| by_kernel(g, &mut floats(), &target), "MoE");
     }
@@ -187,7 +219,8 @@ fn each_backend_gets_its_form() {
     assert_eq!(of("plain", Hardware::Webgpu, Precision::F32)["MatMul"], 12);
     assert_eq!(of("few plain", Hardware::Webgpu, Precision::F32)["MatMul"], 3, "by gathered weights");
     assert_eq!(of("plain", Hardware::Cuda, Precision::F16)["com.microsoft.MoE"], 1);
-    assert!(!of("modules", Hardware::Cuda, Precision::F16).contains_key("com.microsoft.MoE"), "biases");
+    assert_eq!(of("modules", Hardware::Cuda, Precision::F16)["com.microsoft.MoE"], 1);
+    assert_eq!(of("clamped", Hardware::Openvino, Precision::F32)["MatMul"], 2);
 }
 
 #[test]
