@@ -1,7 +1,10 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use super::*;
 use crate::dims;
-use crate::graph::Input;
 use crate::graph::dims::BATCH;
+use crate::graph::{Input, Op, Stored};
 use crate::nn::testing::{expect, refusal};
 
 /// Two positions `[1, 2, 2]`.
@@ -176,4 +179,28 @@ fn an_unknown_number_of_experts_is_refused() {
         experts(g, &g.scope("experts"), &x, &Routing { weights, top_k: 1 }, &EXPERT)
     });
     insta::assert_snapshot!(problem, @"combine_experts in the root: [2, batch] has no fixed number of experts");
+}
+
+#[test]
+fn square_weights_lie_as_the_other_of_their_layer_does() {
+    for (down, transposed) in [([2, 2, 4], true), ([2, 4, 2], false)] {
+        let mut g = Graph::new();
+        let shape = move |name: &str| Some(if name == "down" { down.to_vec() } else { vec![2, 4, 4] });
+        g.stored = Some(Stored {
+            has: Arc::new(|_| true),
+            shape: Arc::new(shape),
+            tensors: 2,
+            elements: 48,
+            place: PathBuf::new(),
+        });
+        let x = g.constant(&[1, 2, 4], vec![1.0; 8]).unwrap();
+        let routing = routing(&mut g);
+        let batched = BatchedExperts { gate_up: "gate_up", down: "down", width: 2, act: Activation::Silu };
+        batched.forward(&mut g, &Scope::root(), &x, &routing).unwrap();
+        let layers = g.nodes.iter().filter_map(|node| match node.op {
+            Op::ExpertLinear(op) => Some(op.transposed),
+            _ => None,
+        });
+        assert_eq!(layers.collect::<Vec<_>>(), [transposed; 2]);
+    }
 }

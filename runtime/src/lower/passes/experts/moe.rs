@@ -33,7 +33,7 @@ pub(in crate::lower) fn by_kernel(
         let Some(first) = first_layer(g, &mixture, stored, &kernels)? else { return Ok(None) };
         let Some(down) = mixture.down.weight(g, stored, &kernels)? else { return Ok(None) };
         let layers = [first, (down, mixture.down.biases(g))];
-        moe(g, &mixture, layers, least, it.result).map(Some)
+        moe(g, &mixture, &layers, least, it.result).map(Some)
     })?;
     g.prune();
     Ok(())
@@ -81,7 +81,7 @@ fn in_turns(g: &mut Graph, gate: &Tensor, up: &Tensor) -> Result<Tensor> {
 
 /// The kernel selects experts by logits and weighs them by a softmax over the selected: the logarithms of routing weights give
 /// these divided by their sum.
-fn moe(g: &mut Graph, it: &Mixture, layers: [Linear; 2], least: f32, result: &Tensor) -> Result<Tensor> {
+fn moe(g: &mut Graph, it: &Mixture, layers: &[Linear; 2], least: f32, result: &Tensor) -> Result<Tensor> {
     let least = g.scalar(least);
     let logits = g.binary(Binary::Max, &it.routing, &least)?;
     let logits = g.unary(Unary::Log, &logits);
