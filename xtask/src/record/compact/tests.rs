@@ -1,6 +1,15 @@
 //! What the compact form keeps, how it reads, and what becomes of a file that is not whole.
 
+use std::path::Path;
+
+use anyhow::Result;
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::line::{FORMAT, FORMER, Header, proves};
+use super::reading::kind;
 use super::*;
+use crate::record::{Output, Record};
 
 fn output(name: &str, max_rel: f64, problem: Option<&str>) -> Output {
     Output {
@@ -129,10 +138,9 @@ fn in_the_third_form(whole: &str) -> String {
     let header: Header = serde_json::from_str::<Value>(whole.lines().next().unwrap())
         .and_then(|line| serde_json::from_value(line["file"].clone()))
         .unwrap();
-    let reader = Reader { header: Some(header), ..Reader::default() };
     let named = |line: &str| match line.strip_prefix(r#"{"cases":"#).and_then(|line| line.strip_suffix('}')) {
         Some(shared) => {
-            let named = reader.named(serde_json::from_str(shared).unwrap()).unwrap();
+            let named = header.named(serde_json::from_str(shared).unwrap()).unwrap();
             format!(r#"{{"cases":{named}}}"#)
         }
         None => line.to_owned(),
