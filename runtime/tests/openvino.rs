@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use weft::engine::{self, Options, library};
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Graph, Input, Unary};
+use weft::graph::{Graph, Input};
 use weft::lower::{Lowered, Target, lower};
 use weft::weights::{Bytes, WeightData};
 use weft::{Dim, Dtype, Error, Hardware, Precision, Value, Values};
@@ -130,8 +130,8 @@ fn placed() -> Result<(), Failed> {
 /// Mixtures of gated experts are products of the selected ones alone to its CPU plugin, however weights are stored.
 fn selected_experts() -> Result<(), Failed> {
     use weft::nn::{
-        Activation, BatchedExperts, GatedMlp, combine_experts, combine_weighted_inputs, experts, glu,
-        softmax_topk,
+        Activation, BatchedExperts, GatedMlp, clamped_swiglu, combine_experts, combine_weighted_inputs,
+        experts, glu, softmax_topk,
     };
     for act in [Activation::Silu, Activation::Gelu, Activation::GeluNew] {
         for (form, dtype) in [
@@ -178,15 +178,7 @@ fn selected_experts() -> Result<(), Failed> {
                         let bias = selected.rows(g, &bias)?;
                         let h = g.add(&h, &bias)?;
                         let (gate, up) = (g.slice_step(&h, 2, 0, 2)?, g.slice_step(&h, 2, 1, 2)?);
-                        let most = g.scalar(7.0);
-                        let gate = g.binary(Binary::Min, &gate, &most)?;
-                        let sharp = g.scale(&gate, 1.702)?;
-                        let sharp = g.unary(Unary::Sigmoid, &sharp);
-                        let gate = g.mul(&gate, &sharp)?;
-                        let up = g.clip(&up, -7.0, 7.0)?;
-                        let one = g.scalar(1.0);
-                        let up = g.add(&up, &one)?;
-                        let h = g.mul(&up, &gate)?;
+                        let h = clamped_swiglu(g, &gate, &up, 1.702, 7.0)?;
                         let h = selected.linear(g, &h, &down, true)?;
                         let bias = selected.rows(g, &down_bias)?;
                         g.add(&h, &bias)

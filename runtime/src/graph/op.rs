@@ -235,7 +235,8 @@ pub enum Contrib {
     /// perhaps a bias `[out]`.
     ConvolutionQuantized(ConvOp),
     /// `com.microsoft.MoE`: x `[rows, in]`, logits `[rows, experts]`, by whose softmax over the selected experts outputs are summed, and
-    /// weights `[experts, width, in]` (with gates `[experts, 2 · width, in]`, in turns) and `[experts, in, width]`.
+    /// weights `[experts, width, in]` (with gates `[experts, 2 · width, in]`, in turns) and `[experts, in, width]`, each perhaps with
+    /// biases `[experts, width]` (or `2 · width`, in turns) and `[experts, in]` behind it.
     Moe(MoeOp),
     /// `SimplifiedLayerNormalization`, as [`Op::RmsNorm`].
     RmsNorm {

@@ -2,7 +2,7 @@
 
 use super::{Activation, split_last};
 use crate::Result;
-use crate::graph::{Dim, Graph, Scope, Tensor, Unary, show};
+use crate::graph::{Binary, Dim, Graph, Scope, Tensor, Unary, show};
 
 /// The width of a feed-forward layer that is adjusted (`block_auto_adjust_ff_dim`): two thirds, times a factor, rounded up to
 /// a multiple.
@@ -121,6 +121,23 @@ pub fn glu(g: &mut Graph, x: &Tensor, act: Activation) -> Result<Tensor> {
     let [gate, up] = split_last(g, x, [width; 2])?;
     let gate = g.activation(act, &gate)?;
     g.mul(&gate, &up)
+}
+
+/// Clamped SwiGLU (`GptOssExperts._apply_gate`): `(up + 1) · gate · sigmoid(alpha · gate)`, for gates and up projections of one
+/// shape, with gates of at most `limit` and up projections at most this far from 0.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn clamped_swiglu(g: &mut Graph, gate: &Tensor, up: &Tensor, alpha: f64, limit: f64) -> Result<Tensor> {
+    let most = g.scalar(limit as f32);
+    let gate = g.binary(Binary::Min, gate, &most)?;
+    let up = g.clip(up, -limit as f32, limit as f32)?;
+    let sharp = g.scale(&gate, alpha)?;
+    let sharp = g.unary(Unary::Sigmoid, &sharp);
+    let gate = g.mul(&gate, &sharp)?;
+    let one = g.scalar(1.0);
+    let up = g.add(&up, &one)?;
+    g.mul(&up, &gate)
 }
 
 /// Sigmoid gate of one number a position (`shared_expert_gate` of `Qwen2MoeSparseMoeBlock`): `h · sigmoid(gate(x))`, for h

@@ -161,7 +161,7 @@ pub use masked_lm::masked_lm_decoder;
 pub use memory_attention::{MemoryAttention, ObjectMemory};
 pub use memory_encoder::{MemoryEncoder, downsample_antialiased};
 pub use metric_bins::{attract, log_binomial_softmax, sort_channels};
-pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
+pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, clamped_swiglu, glu, sigmoid_gate};
 pub use mlstm::Mlstm;
 pub use mrope::{MropeOrder, MropeSections};
 pub use multi_head::MultiHead;

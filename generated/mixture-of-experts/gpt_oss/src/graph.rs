@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/gpt_oss/modeling_gpt_oss.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Graph, Input, InputDefault, Scope, Tensor, Unary};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, Rotary};
 use weft::{GraphKind, Result, dims};
 
@@ -185,7 +185,8 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
             let h = selected.linear(g, x, &gate_up, true)?;
             let bias = selected.rows(g, &gate_up_bias)?;
             let h = g.add(&h, &bias)?;
-            let h = clamped_swiglu(g, c, &h)?;
+            let (gate, up) = (g.slice_step(&h, 2, 0, 2)?, g.slice_step(&h, 2, 1, 2)?);
+            let h = nn::clamped_swiglu(g, &gate, &up, c.swiglu_alpha, c.swiglu_limit)?;
             let h = selected.linear(g, &h, &down, true)?;
             let bias = selected.rows(g, &down_bias)?;
             g.add(&h, &bias)
@@ -197,22 +198,6 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear(&w.scope("router"), x, c.num_local_experts)?;
     nn::softmax_after_topk(g, &logits, c.num_experts_per_tok)
-}
-
-/// Clamped SwiGLU of interleaved columns: `(up + 1) · gate · sigmoid(alpha · gate)`.
-fn clamped_swiglu(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
-    let gate = g.slice_step(x, 2, 0, 2)?;
-    let up = g.slice_step(x, 2, 1, 2)?;
-    let limit = c.swiglu_limit as f32;
-    let most = g.scalar(limit);
-    let gate = g.binary(Binary::Min, &gate, &most)?;
-    let up = g.clip(&up, -limit, limit)?;
-    let sharp = g.scale(&gate, c.swiglu_alpha)?;
-    let sharp = g.unary(Unary::Sigmoid, &sharp);
-    let gate = g.mul(&gate, &sharp)?;
-    let one = g.scalar(1.0);
-    let up = g.add(&up, &one)?;
-    g.mul(&up, &gate)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

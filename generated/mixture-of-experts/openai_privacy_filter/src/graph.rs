@@ -8,7 +8,7 @@
 //! Reference: `transformers`, `models/openai_privacy_filter/modeling_openai_privacy_filter.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Dim, Graph, Input, InputDefault, Scope, Tensor, Unary};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Rotary};
 use weft::{Result, dims};
 
@@ -142,25 +142,11 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
             let h = selected.linear(g, x, &gate_up, true)?;
             let bias = selected.rows(g, &gate_up_bias)?;
             let h = g.add(&h, &bias)?;
-            let h = clamped_swiglu(g, c, &h)?;
+            let (gate, up) = (g.slice(&h, 2, 0..width)?, g.slice(&h, 2, width..2 * width)?);
+            let h = nn::clamped_swiglu(g, &gate, &up, c.swiglu_alpha, c.swiglu_limit)?;
             let h = selected.linear(g, &h, &down, true)?;
             let bias = selected.rows(g, &down_bias)?;
             g.add(&h, &bias)
         },
     )
-}
-
-/// Clamped SwiGLU: `(up + 1) · gate · sigmoid(alpha · gate)`, gate columns before up columns.
-fn clamped_swiglu(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
-    let (width, limit) = (c.intermediate_size, c.swiglu_limit as f32);
-    let (gate, up) = (g.slice(x, 2, 0..width)?, g.slice(x, 2, width..2 * width)?);
-    let most = g.scalar(limit);
-    let gate = g.binary(Binary::Min, &gate, &most)?;
-    let up = g.clip(&up, -limit, limit)?;
-    let sharp = g.scale(&gate, c.swiglu_alpha)?;
-    let sharp = g.unary(Unary::Sigmoid, &sharp);
-    let gate = g.mul(&gate, &sharp)?;
-    let one = g.scalar(1.0);
-    let up = g.add(&up, &one)?;
-    g.mul(&up, &gate)
 }

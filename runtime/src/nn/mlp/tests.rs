@@ -91,6 +91,17 @@ fn a_sigmoid_gate_is_one_number_a_position() {
 }
 
 #[test]
+fn clamped_swiglu_keeps_gates_below_and_projections_within_its_limit() {
+    let build = |g: &mut Graph| {
+        let gate = g.constant(&[1, 3], vec![0.0, 5.0, -5.0])?;
+        let up = g.constant(&[1, 3], vec![1.0, 9.0, -9.0])?;
+        clamped_swiglu(g, &gate, &up, 1.0, 2.0)
+    };
+    // Gates of 2 and -5 times their sigmoids, projections of 2 and -2 plus 1.
+    expect(&[], build, &[1, 3], &[0.0, 5.284_782_5, 0.033_464_255]);
+}
+
+#[test]
 fn widths_that_do_not_fit_are_refused() {
     let odd = refusal(|g| {
         let x = g.constant(&[1, 3], vec![0.0; 3])?;

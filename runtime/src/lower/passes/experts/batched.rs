@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::gating::Gating;
 use super::mixture::{Mixture, Projection};
 use crate::Result;
-use crate::graph::{Activation, Binary, Dim, Graph, Reduction, Tensor, Unary};
+use crate::graph::{Activation, Dim, Graph, Reduction, Tensor};
 use crate::lower::Kernels;
 use crate::weights::WeightData;
 
@@ -73,15 +73,7 @@ fn by_two_products(
     let bias = g.unsqueeze(bias, 1)?;
     let h = g.add(&h, &bias)?;
     let (gate, up) = (gate.of(g, &h, 2), up.of(g, &h, 2));
-    let up = g.clip(&up, -limit, limit)?;
-    let beta = g.scalar(it.gating.beta);
-    let up = g.add(&up, &beta)?;
-    let most = g.scalar(limit);
-    let gate = g.binary(Binary::Min, &gate, &most)?;
-    let sharp = g.scale(&gate, it.gating.alpha.into())?;
-    let sharp = g.unary(Unary::Sigmoid, &sharp);
-    let gate = g.mul(&gate, &sharp)?;
-    let h = g.mul(&up, &gate)?;
+    let h = it.gating.clamped(g, &gate, &up, limit)?;
     let h = product(g, &h, &down)?;
     let bias = g.unsqueeze(&down_bias, 1)?;
     g.add(&h, &bias).map(Some)

@@ -1,6 +1,7 @@
 //! What stands between the linear layers of an expert: an activation function, alone or with what its result is a factor of.
 
 use super::mixture::product_of;
+use crate::Result;
 use crate::graph::{Activation, Binary, Constant, Graph, Op, Tensor, Unary};
 
 /// `act(gate) · (up + beta)`, or act alone. With a limit gates are at most that, and up projections at most this far from 0.
@@ -31,12 +32,25 @@ impl Gating {
             Some((up, beta)) => (beta, up),
             None => (0.0, up),
         };
-        let (gate, up, limit) = match (at_most(g, &gate), clamped(g, &up)) {
+        let (gate, up, limit) = match (at_most(g, &gate), far_at_most(g, &up)) {
             (Some((gate, limit)), Some((up, far))) if far == limit => (gate, up, Some(limit)),
             (None, None) => (gate, up, None),
             _ => return None,
         };
         Some((Self { act, alpha, beta, limit }, gate, Some(up)))
+    }
+
+    /// What it makes of clamped gates of SiLU and up projections, in the order of operations that OpenVINO looks for.
+    pub fn clamped(&self, g: &mut Graph, gate: &Tensor, up: &Tensor, limit: f32) -> Result<Tensor> {
+        let up = g.clip(up, -limit, limit)?;
+        let beta = g.scalar(self.beta);
+        let up = g.add(&up, &beta)?;
+        let most = g.scalar(limit);
+        let gate = g.binary(Binary::Min, gate, &most)?;
+        let sharp = g.scale(&gate, self.alpha.into())?;
+        let sharp = g.unary(Unary::Sigmoid, &sharp);
+        let gate = g.mul(&gate, &sharp)?;
+        g.mul(&up, &gate)
     }
 }
 
@@ -65,7 +79,7 @@ fn at_most(g: &Graph, x: &Tensor) -> Option<(Tensor, f32)> {
 }
 
 /// What is at most so far from 0, and how far.
-fn clamped(g: &Graph, x: &Tensor) -> Option<(Tensor, f32)> {
+fn far_at_most(g: &Graph, x: &Tensor) -> Option<(Tensor, f32)> {
     let (x, most) = at_most(g, x)?;
     let (x, least) = with_constant(g, &x, Binary::Max)?;
     (least == -most).then_some((x, most))

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use super::*;
-use crate::graph::{Binary, Unary};
 use crate::lower::{Kernels, Target, lower};
 use crate::nn::testing::{evaluate, refusal};
 use crate::nn::{
-    Activation, BatchedExperts, GatedMlp, Mlp, Routing, combine_experts, combine_weighted_inputs, experts,
-    glu, softmax_topk, ungated_experts,
+    Activation, BatchedExperts, GatedMlp, Mlp, Routing, clamped_swiglu, combine_experts,
+    combine_weighted_inputs, experts, glu, softmax_topk, ungated_experts,
 };
 use crate::weights::{Bytes, WeightData};
 use crate::{Dtype, Hardware, Precision};
@@ -46,15 +45,7 @@ fn mixture(g: &mut Graph, form: &str) -> Result<Tensor> {
                 let bias = selected.rows(g, &bias)?;
                 let h = g.add(&h, &bias)?;
                 let (gate, up) = (g.slice_step(&h, 2, 0, 2)?, g.slice_step(&h, 2, 1, 2)?);
-                let most = g.scalar(0.4);
-                let gate = g.binary(Binary::Min, &gate, &most)?;
-                let sharp = g.scale(&gate, 1.702)?;
-                let sharp = g.unary(Unary::Sigmoid, &sharp);
-                let gate = g.mul(&gate, &sharp)?;
-                let up = g.clip(&up, -0.4, 0.4)?;
-                let one = g.scalar(1.0);
-                let up = g.add(&up, &one)?;
-                let h = g.mul(&up, &gate)?;
+                let h = clamped_swiglu(g, &gate, &up, 1.702, 0.4)?;
                 let h = selected.linear(g, &h, &down, false)?;
                 let bias = selected.rows(g, &down_bias)?;
                 g.add(&h, &bias)
