@@ -21,12 +21,12 @@ pub(crate) use quantized::Readers;
 pub use target::{Experts, Target};
 
 use crate::graph::Graph;
-use crate::weights::{Bytes, WeightData};
+use crate::weights::{Buffer, Bytes, WeightData};
 use crate::{Result, onnx};
 use print::Printer;
 
 /// Weights in memory, by the location that a model has of them.
-pub type Memory = BTreeMap<String, Arc<Vec<u8>>>;
+pub type Memory = BTreeMap<String, Arc<Buffer>>;
 
 /// What the locations of weights in memory begin with, as no file's do.
 pub(crate) const IN_MEMORY: &str = "*/memory/";

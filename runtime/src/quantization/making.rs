@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::rounding::{MOST, Rounding};
 use super::{BlockQuantized, Quantization, Zeros};
-use crate::weights::{Bytes, WeightData};
+use crate::weights::{Buffer, Bytes, WeightData, pages};
 use crate::{Dtype, Error, Result};
 
 /// Bytes of a weight that a thread reads at a time.
@@ -40,9 +40,9 @@ pub(crate) fn quantize(weight: &WeightData, bits: usize, settings: &Quantization
         batch: None,
         bits: stored,
         group,
-        codes: Bytes::memory(made.codes),
+        codes: made.codes.into(),
         scale_dtype: made.scale_dtype,
-        scales: Bytes::memory(made.scale_dtype.encoded(&made.scales)),
+        scales: Bytes::memory(made.scale_dtype.encoded(&made.scales)).in_huge_pages(),
         outer: None,
         zeros: if symmetric { Zeros::Middle } else { Zeros::Codes(made.zeros.into()) },
         order: None,
@@ -62,7 +62,7 @@ fn group(columns: usize, asked: usize) -> Result<usize> {
 
 /// Codes, scales and zero points, by row.
 struct Made {
-    codes: Vec<u8>,
+    codes: Buffer,
     scales: Vec<f32>,
     zeros: Vec<u8>,
     scale_dtype: Dtype,
@@ -73,7 +73,7 @@ fn rows(weight: &WeightData, [out, columns]: [usize; 2], rounding: Rounding) -> 
     let blocks = columns.div_ceil(rounding.group);
     let row_codes = blocks * rounding.code_bytes();
     let mut made = Made {
-        codes: vec![0; out * row_codes],
+        codes: pages::zeros(out * row_codes),
         scales: vec![0.0; out * blocks],
         zeros: vec![0; out * blocks],
         scale_dtype: rounding.scales,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::{Bytes, WeightData};
+use super::{Buffer, Bytes, WeightData};
 use crate::weights::BlockQuantized;
 
 /// What is in memory by the tensor that it was made from; clones share it.
@@ -13,7 +13,7 @@ pub(super) struct Decoded(Arc<Mutex<HashMap<String, (WeightData, Held)>>>);
 /// Bytes that live as long as somebody else holds them.
 #[derive(Debug)]
 enum Held {
-    Memory(Weak<Vec<u8>>),
+    Memory(Weak<Buffer>),
     Quantized(Weak<BlockQuantized>),
 }
 

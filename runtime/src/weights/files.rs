@@ -388,7 +388,7 @@ mod tests {
                 Bytes::Quantized(_) => panic!(),
                 Bytes::Memory(bytes) => {
                     assert!(!aligned);
-                    assert_eq!(bytes, [1.5_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat().into());
+                    assert_eq!(**bytes, [1.5_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat());
                 }
             }
         }

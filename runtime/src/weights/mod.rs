@@ -12,6 +12,7 @@ mod gguf;
 mod gguf;
 mod lora;
 mod names;
+pub(crate) mod pages;
 pub(crate) mod published;
 mod quantized;
 pub mod rule;
@@ -32,6 +33,7 @@ pub use files::{Entry, Files};
 pub use gguf::Tensors;
 pub(crate) use lora::LoraRequest;
 pub use names::Names;
+pub use pages::Buffer;
 
 pub use crate::codebook::Codebook;
 use crate::graph::{Dtype, Weight};
@@ -75,7 +77,7 @@ pub enum Bytes {
         length: u64,
     },
     /// In memory, little-endian.
-    Memory(Arc<Vec<u8>>),
+    Memory(Arc<Buffer>),
     /// Codes of a few bits with their scales; [`WeightData::dtype`] is then the type that they stand for.
     Quantized(Arc<BlockQuantized>),
 }
@@ -83,7 +85,15 @@ pub enum Bytes {
 impl Bytes {
     /// These bytes, in memory.
     pub fn memory(bytes: Vec<u8>) -> Self {
-        Self::Memory(Arc::new(bytes))
+        Self::Memory(Arc::new(bytes.into()))
+    }
+
+    /// What is in memory in huge pages, where the system has some to give, as that which lives as long as a model.
+    pub(crate) fn in_huge_pages(self) -> Self {
+        match self {
+            Self::Memory(bytes) => bytes.in_huge_pages().into(),
+            other => other,
+        }
     }
 
     /// How many there are.
@@ -125,6 +135,12 @@ impl Bytes {
             }
             Self::Quantized(blocks) => Self::Quantized(Arc::new(blocks.rows(index, count))),
         }
+    }
+}
+
+impl From<Buffer> for Bytes {
+    fn from(bytes: Buffer) -> Self {
+        Self::Memory(Arc::new(bytes))
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
             ..Graph::default()
         };
         let model = Model { graph: Some(graph), ..Model::default() };
-        let memory = Memory::from([("*/memory/0".to_owned(), Arc::new(vec![0; 4]))]);
+        let memory = Memory::from([("*/memory/0".to_owned(), Arc::new(vec![0; 4].into()))]);
         assert_eq!(any_file(&model, &memory), Some("model.gguf"));
         let others = read_by_others(&model);
         assert!(others.contains("scales") && !others.contains("codes"));

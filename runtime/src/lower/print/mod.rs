@@ -15,7 +15,7 @@ use crate::graph::{
     Origin, RecurrenceResult, SelectiveScanOp, Tensor, TopKOp, TopKResult,
 };
 use crate::onnx::{self, Attribute};
-use crate::weights::{Bytes, WeightData};
+use crate::weights::{Buffer, Bytes, WeightData};
 use crate::{Error, Result};
 
 /// Up to so many bytes, weights in memory stand in the model itself.
@@ -234,13 +234,13 @@ impl<'a> Printer<'a> {
         let values: Vec<i64> =
             wide.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect();
         let (name, narrow) = (format!("{}/Cast", weight.name), integers(Dtype::I32, &values));
-        let tensor = self.in_memory(&name, Dtype::I32, &located.shape, &Arc::new(narrow));
+        let tensor = self.in_memory(&name, Dtype::I32, &located.shape, &Arc::new(narrow.into()));
         self.out.initializer.push(tensor);
         Ok(name)
     }
 
     /// A parameter whose bytes are in memory: within the model where they are few.
-    fn in_memory(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: &Arc<Vec<u8>>) -> onnx::Tensor {
+    fn in_memory(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: &Arc<Buffer>) -> onnx::Tensor {
         if bytes.len() <= INLINE {
             return onnx::Tensor::inline(name, dtype, shape, bytes.to_vec());
         }

@@ -9,7 +9,7 @@ use super::rows::Rows;
 use crate::Dtype;
 use crate::gguf::types::{Form, Kind, Repack, neighbours};
 use crate::small_floats::E8M0_MOST;
-use crate::weights::{BlockQuantized, Bytes, Zeros};
+use crate::weights::{BlockQuantized, Bytes, Zeros, pages};
 
 /// Below this many elements, threads take longer to start than to read.
 const FEW: usize = 1 << 16;
@@ -25,8 +25,8 @@ pub fn unpack(kind: &Kind, from: &Rows<'_>, [rows, columns]: [usize; 2]) -> Resu
         return Err(format!("is of type {}, which is not read as blocks", kind.name));
     };
     let groups = columns / group;
-    let mut codes = vec![0; rows * columns * bits / 8];
-    let mut scales = vec![0_u8; rows * groups * scale_dtype.size()];
+    let mut codes = pages::zeros(rows * columns * bits / 8);
+    let mut scales = pages::zeros(rows * groups * scale_dtype.size());
     let mut minimums = vec![0_f32; if has_minimums { rows * groups } else { 0 }];
     // An outer scale for each block of the file.
     let outer_row = if outer.is_some() { 2 * columns / kind.elements } else { 0 };
@@ -62,9 +62,9 @@ pub fn unpack(kind: &Kind, from: &Rows<'_>, [rows, columns]: [usize; 2]) -> Resu
         batch: None,
         bits,
         group,
-        codes: Bytes::memory(codes),
+        codes: codes.into(),
         scale_dtype,
-        scales: Bytes::memory(scales),
+        scales: scales.into(),
         outer: outer.map(|_| Bytes::memory(outer_scales)),
         zeros: match codebook {
             Some(book) => Zeros::Codebook(book),

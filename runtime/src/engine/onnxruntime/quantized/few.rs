@@ -154,7 +154,7 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const BOOK: bool, const 
     (first, step): (usize, usize),
 ) -> [[f32; COLUMNS]; R] {
     let (bytes, blocks) = (weight.row_bytes(), weight.blocks());
-    let whole = bytes / UNIT * UNIT;
+    let (whole, row_scales) = (bytes / UNIT * UNIT, blocks * size_of::<S>());
     // SAFETY: the caller's; `whole` bytes of each row are there, and scales of their blocks.
     unsafe {
         let lanes = (V::ints(unit.places.as_ptr().cast()), V::sixteen(&unit.book));
@@ -164,6 +164,8 @@ unsafe fn dots<V: Vector, S: Stored, const BITS: usize, const BOOK: bool, const 
         for column in 0..COLUMNS {
             let codes = weight.codes.as_ptr().add((first + column * step) * bytes);
             let scales = weight.scales.as_ptr().add((first + column * step) * blocks);
+            // As many rows ahead as codes.
+            ask_for(scales.wrapping_byte_add(AHEAD * row_scales / bytes.max(1)), row_scales);
             let mut of_column = [V::zero(); R];
             // A unit is of one outer scale, since only blocks of 32 places in a codebook have such.
             let outer = |byte: usize| {
