@@ -1,6 +1,7 @@
 //! Graphs whose weights stay in their mapped pages, in the type they are stored in.
 
 mod convolutions;
+mod merged;
 mod places;
 mod quantized;
 
@@ -37,6 +38,7 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let linear = own_linear(graph, single, in_bf16);
     let convolutions = stay != Stay::Linear && convolutions::own_convolutions(graph, stay == Stay::All);
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
+    merged::merge_quantized(graph);
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);
     let placed = places::experts_by_place(graph);

@@ -11,11 +11,11 @@ mod tests;
 mod vector;
 mod weight;
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use super::product::{Slices, slices};
 use super::stored::Stored;
-use rounded::Rounded;
+use rounded::{Layout, Rounded};
 use vector::{Plain, Vector};
 pub(super) use weight::{Weight, Zeros};
 
@@ -33,7 +33,7 @@ const MANY: usize = 64;
 
 /// A product, cut into blocks of weights that threads take in any order.
 pub(super) struct Product<'a, S> {
-    x: Rounded,
+    x: Arc<Rounded>,
     weight: Weight<'a, S>,
     bias: Option<&'a [f32]>,
     /// Rows of the weight in a block.
@@ -70,16 +70,36 @@ impl<'a, S: Stored> Product<'a, S> {
             _ => 2,
         };
         let count = x.len().checked_div(weight.width).unwrap_or(0);
-        let (kernel, layout, rows) = if count <= FEW {
-            let bytes = (weight.codes.len() / BLOCKS).clamp(FEW_BYTES[0], FEW_BYTES[1]);
-            let rows = bytes.checked_div(weight.row_bytes()).unwrap_or(1).max(1).next_multiple_of(4);
-            (Kernel::Few(kernels.few[of_bits]), few::layout(&weight), rows)
-        } else {
-            (Kernel::Many(kernels.many), many::layout(&weight), MANY)
+        let kernel =
+            if count <= FEW { Kernel::Few(kernels.few[of_bits]) } else { Kernel::Many(kernels.many) };
+        let x = Rounded::new(x, weight.width, kernel.layout(&weight), weight.middle(), each)?;
+        Ok(Self::of(Arc::new(x), kernel, weight, bias, result))
+    }
+
+    /// Of the same x, which is rounded once for all; none where this weight's blocks are not as those of the first.
+    pub(super) fn beside(
+        &self,
+        weight: Weight<'a, S>,
+        bias: Option<&'a [f32]>,
+        result: &'a mut [f32],
+    ) -> Option<Self> {
+        let of = |weight: &Weight<'a, S>| {
+            (weight.width, weight.bits, weight.middle(), weight.codebook(), self.kernel.layout(weight))
         };
-        let x = Rounded::new(x, weight.width, layout, weight.middle(), each)?;
+        let alike = of(&weight) == of(&self.weight);
+        alike.then(|| Self::of(Arc::clone(&self.x), self.kernel, weight, bias, result))
+    }
+
+    fn of(
+        x: Arc<Rounded>,
+        kernel: Kernel<S>,
+        weight: Weight<'a, S>,
+        bias: Option<&'a [f32]>,
+        result: &'a mut [f32],
+    ) -> Self {
+        let rows = kernel.rows(&weight);
         let blocks = slices(result, weight.out(), rows);
-        Ok(Self { x, weight, bias, rows, blocks, kernel })
+        Self { x, weight, bias, rows, blocks, kernel }
     }
 
     /// How many blocks there are to compute.
@@ -103,9 +123,31 @@ impl<'a, S: Stored> Product<'a, S> {
 }
 
 /// What computes a product.
+#[derive(Clone, Copy)]
 enum Kernel<S> {
     Few(few::Kernel<S>),
     Many(many::Kernels),
+}
+
+impl<S: Stored> Kernel<S> {
+    /// How x is rounded for it.
+    fn layout(&self, weight: &Weight<'_, S>) -> Layout {
+        match self {
+            Self::Few(_) => few::layout(weight),
+            Self::Many(_) => many::layout(weight),
+        }
+    }
+
+    /// Rows of a weight in a block.
+    fn rows(&self, weight: &Weight<'_, S>) -> usize {
+        match self {
+            Self::Few(_) => {
+                let bytes = (weight.codes.len() / BLOCKS).clamp(FEW_BYTES[0], FEW_BYTES[1]);
+                bytes.checked_div(weight.row_bytes()).unwrap_or(1).max(1).next_multiple_of(4)
+            }
+            Self::Many(_) => MANY,
+        }
+    }
 }
 
 /// The kernels of a processor.

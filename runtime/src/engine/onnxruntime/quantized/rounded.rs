@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 /// Where kernels find the codes of x, and for how many of them they have a number each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Layout {
     /// Codes that share a scale: 16 or 32.
     pub(super) block: usize,
