@@ -50,8 +50,8 @@ use crate::{reference, setup};
   cargo xtask bench --auto
   cargo xtask bench --similarity")]
 pub struct Args {
-    /// The model: its base class and default configuration, bert where none is given; with --speed the rows to measure, all
-    /// where none is given; several may be.
+    /// The model: its base class and default configuration, bert where none is given; with --speed the rows to measure,
+    /// by model or by title ("Llama 1.1B in bfloat16"), all where none is given; several may be.
     #[arg(long = "model", value_name = "M")]
     models: Vec<String>,
     /// The table of models against PyTorch, llama.cpp and candle.

@@ -8,7 +8,7 @@ mod peak;
 mod results;
 mod rows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -74,13 +74,16 @@ pub fn run(args: &Args) -> Result<bool> {
     Ok(results.met())
 }
 
-/// The rows of these models; all where none is named.
-pub(super) fn selected(models: &[String]) -> Result<Vec<&'static Work>> {
-    let works = rows::selected(models);
-    for model in models {
-        if !works.iter().any(|work| work.model == *model) {
-            let known: Vec<_> = rows::WORKS.iter().map(|work| work.model).collect();
-            return Err(Usage(format!("no row of {model}; there are {}", known.join(", "))).into());
+/// The rows of these models, or of these titles; all where none is named.
+pub(super) fn selected(named: &[String]) -> Result<Vec<&'static Work>> {
+    let works = rows::selected(named);
+    for name in named {
+        if !works.iter().any(|work| work.is(name)) {
+            let models: BTreeSet<_> = rows::WORKS.iter().map(|work| work.model).collect();
+            let models = Vec::from_iter(models).join(", ");
+            let problem =
+                format!("no row of `{name}`: it is none of {models}, and no title in docs/speed.md");
+            return Err(Usage(problem).into());
         }
     }
     Ok(works)
