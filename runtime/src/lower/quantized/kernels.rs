@@ -33,6 +33,8 @@ pub struct Kernels {
     pub codebooks: bool,
     /// Whether convolutions run in 8 bits, which rounds what they are given: by an operator of the runtime's own.
     pub convolutions: bool,
+    /// Whether graphs dequantize codes by casts and products, where no operator of blocks runs.
+    pub by_casts: bool,
     /// Whether linear layers run by the values of their codes, on x as `MatMulNBits` would round it: what its kernels are
     /// held to.
     pub emulated: bool,
@@ -58,6 +60,7 @@ impl Kernels {
             flat_scales: false,
             codebooks: false,
             convolutions: false,
+            by_casts: false,
             emulated: false,
         };
         match hardware {
@@ -78,8 +81,9 @@ impl Kernels {
             Hardware::Qnn => Self { embedding_bits: &[], ragged: false, least_rows: 2, rank: Some(3), ..all },
             // MIGraphX has 4 bits.
             Hardware::Rocm => Self { linear_bits: &[4], embedding_bits: &[], flat_scales: true, ..all },
-            // ONNX Runtime's WebNN provider refuses 2 bits.
-            Hardware::Webnn => Self { linear_bits: &[4, 8], embedding_bits: &[4, 8], ..all },
+            // On Chromium's CPU device ONNX Runtime Web 1.30 makes `dequantizeLinear` of these operators: of 8 bits it never finishes
+            // compiling, and it leaves 4 to another provider.
+            Hardware::Webnn => Self { linear_bits: &[8], embedding_bits: &[], by_casts: true, ..all },
             // Core ML's provider has neither operator.
             Hardware::Metal => Self { linear_bits: &[], embedding_bits: &[], ..all },
         }

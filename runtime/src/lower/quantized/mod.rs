@@ -115,7 +115,7 @@ fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kern
     }
     let (width, out) = (x.shape()[last].clone(), it.result.shape()[last].clone());
     let corrected = match &parts.offsets {
-        Some(offsets) => {
+        Some(offsets) if !kernels.by_casts => {
             let sums = in_blocks(g, &x, parts.blocks.group)?;
             let sums = g.reduce(Reduction::Sum, &sums, &[last + 1], false)?;
             let operands: Vec<&Tensor> = [&sums, offsets].into_iter().chain(&bias).collect();
@@ -124,13 +124,13 @@ fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kern
             bias = None;
             Some(corrected)
         }
-        None => None,
+        _ => None,
     };
     let mut shape = it.result.shape().to_vec();
     if let Some(rank) = kernels.rank.filter(|&rank| rank != x.rank()) {
         let rows = product(&x.shape()[..last]);
         let ones = vec![Dim::Fixed(1); rank - 2];
-        x = g.reshape(&x, [&ones[..], &dims![&rows, width]].concat())?;
+        x = g.reshape(&x, [&ones[..], &dims![&rows, &width]].concat())?;
         shape = [&ones[..], &dims![rows, out]].concat();
     }
     let fused = bias.as_ref().filter(|_| kernels.bias);
@@ -146,6 +146,11 @@ fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kern
             let operands: Vec<&Tensor> = [&x, values].into_iter().chain(fused).collect();
             g.node(Op::Linear, &operands, it.result.dtype(), shape)
         }
+        None if kernels.by_casts => {
+            let values = cast_values(g, parts, &width)?;
+            let operands: Vec<&Tensor> = [&x, &values].into_iter().chain(fused).collect();
+            g.node(Op::Linear, &operands, it.result.dtype(), shape)
+        }
         None => {
             let scales = [&x, &parts.codes, &parts.scales].into_iter().chain(&parts.outer);
             let operands: Vec<&Tensor> = scales.chain(&parts.zeros).chain(fused).collect();
@@ -157,6 +162,38 @@ fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kern
     }
     let added = if kernels.bias { None } else { bias };
     [corrected, added].into_iter().flatten().try_fold(y, |y, more| g.add(&y, &more))
+}
+
+/// The values of codes of 8 bits, `[out, in]`: `(code − zero) · scale`, or `code · scale + minimum`.
+fn cast_values(g: &mut Graph, parts: &Parts, width: &Dim) -> Result<Tensor> {
+    let dtype = parts.scales.dtype();
+    let codes = g.cast(&parts.codes, dtype);
+    let scales = g.unsqueeze(&parts.scales, 2)?;
+    let values = match (&parts.offsets, &parts.zeros) {
+        (Some(minimums), _) => {
+            let minimums = g.unsqueeze(minimums, 2)?;
+            let scaled = g.mul(&codes, &scales)?;
+            g.add(&scaled, &minimums)?
+        }
+        (None, zeros) => {
+            let zeros = match zeros {
+                Some(zeros) => {
+                    let zeros = g.unsqueeze(zeros, 2)?;
+                    g.cast(&zeros, dtype)
+                }
+                None => g.scalar(128.0),
+            };
+            let centred = g.sub(&codes, &zeros)?;
+            g.mul(&centred, &scales)?
+        }
+    };
+    let [out, blocks, group] = values.shape() else { return Ok(values) };
+    let filled = dims![out, product(&[blocks.clone(), group.clone()])];
+    let values = g.reshape(&values, filled)?;
+    match width.fixed() {
+        Some(width) => g.slice(&values, 1, 0..width),
+        None => Ok(values),
+    }
 }
 
 /// The blocks of x's last axis, the last one filled up with zeros: `[…, blocks, group]`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Kernels;
 use crate::Result;
 use crate::graph::{BlockOp, Dtype, Graph, Tensor};
-use crate::weights::{BlockQuantized, Bytes, OUTER, WeightData};
+use crate::weights::{BlockQuantized, Bytes, OUTER, WeightData, Zeros};
 
 /// The operands of a quantized weight.
 pub(super) struct Parts {
@@ -13,7 +13,7 @@ pub(super) struct Parts {
     pub codes: Tensor,
     pub scales: Tensor,
     pub zeros: Option<Tensor>,
-    /// What minimums add to each block's sum, `[out, blocks]`.
+    /// What minimums add to each block's sum, `[out, blocks]`; where graphs dequantize by casts, the minimums.
     pub offsets: Option<Tensor>,
     pub order: Option<Arc<[u32]>>,
     /// What scales of a codebook's codes are multiplied with, `[out, ⌈blocks / OUTER⌉]`.
@@ -59,9 +59,8 @@ impl Parts {
         kernels: &Kernels,
     ) -> Result<Self> {
         let codes = [form.shape[0], form.blocks(), form.group * form.bits / 8];
-        let flat = kernels.flat_scales;
-        let mut parts =
-            Self::of(Weights { graph, located }, &format!("{name}.codes"), &codes, name, form, flat)?;
+        let (weights, codes_name) = (Weights { graph, located }, format!("{name}.codes"));
+        let mut parts = Self::of(weights, &codes_name, &codes, name, form, Some(kernels))?;
         if kernels.emulated {
             let bytes = form.without_offsets()?.iter().flat_map(|x| x.to_le_bytes()).collect();
             let values = format!("{name}.{}x{}.values", form.bits, form.group);
@@ -79,7 +78,7 @@ impl Parts {
         form: &BlockQuantized,
     ) -> Result<Self> {
         let codes = [form.shape[0], form.blocks() * form.group * form.bits / 8];
-        Self::of(Weights { graph, located }, &format!("{name}.rows"), &codes, name, form, false)
+        Self::of(Weights { graph, located }, &format!("{name}.rows"), &codes, name, form, None)
     }
 
     fn of(
@@ -88,8 +87,10 @@ impl Parts {
         codes: &[usize],
         name: &str,
         form: &BlockQuantized,
-        flat: bool,
+        kernels: Option<&Kernels>,
     ) -> Result<Self> {
+        let flat = kernels.is_some_and(|kernels| kernels.flat_scales);
+        let by_casts = kernels.is_some_and(|kernels| kernels.by_casts);
         let (rows, blocks) = (form.shape[0], form.blocks());
         let shape = |width: usize| if flat { vec![rows * width] } else { vec![rows, width] };
         // Forms of one weight differ by these.
@@ -101,7 +102,11 @@ impl Parts {
             let width = (blocks * form.bits).div_ceil(8);
             weights.add(&format!("{name}.zeros"), Dtype::U8, &shape(width), Bytes::memory(packed))
         });
-        let offsets = form.offsets()?.map(|offsets| {
+        let added = match &form.zeros {
+            Zeros::Minimums(minimums) if by_casts => Some(minimums.to_vec()),
+            _ => form.offsets()?,
+        };
+        let offsets = added.map(|offsets| {
             let bytes = offsets.iter().flat_map(|x| x.to_le_bytes()).collect();
             weights.add(&format!("{name}.offsets"), Dtype::F32, &[rows, blocks], Bytes::memory(bytes))
         });
