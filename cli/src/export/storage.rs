@@ -10,6 +10,7 @@ use std::sync::Arc;
 use weft::Result;
 use weft::lower::Lowered;
 use weft::onnx::{Model, Tensor};
+use weft::weights::Buffer;
 
 use super::casts::{self, Casts};
 use super::io;
@@ -78,7 +79,7 @@ struct Placing<'a> {
     from: PathBuf,
     /// What tensors are stored in that are written in another type.
     casts: Casts,
-    memory: BTreeMap<String, Arc<Vec<u8>>>,
+    memory: BTreeMap<String, Arc<Buffer>>,
     folder: &'a Path,
     data: &'a str,
     packed: Option<(BufWriter<File>, u64)>,
@@ -239,7 +240,7 @@ mod tests {
         Lowered {
             model: Model { graph: Some(Graph { initializer, ..Graph::default() }), ..Model::default() },
             folder: Some(from.to_owned()),
-            memory: BTreeMap::from([("*/memory/0".to_owned(), Arc::new(b"xyz".to_vec()))]),
+            memory: BTreeMap::from([("*/memory/0".to_owned(), Arc::new(b"xyz".to_vec().into()))]),
             operators: BTreeMap::new(),
         }
     }
