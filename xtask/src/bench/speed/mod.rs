@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<bool> {
 pub(super) fn selected(named: &[String]) -> Result<Vec<&'static Work>> {
     let works = rows::selected(named);
     for name in named {
-        if !works.iter().any(|work| work.is(name)) {
+        if !works.iter().any(|work| work.is_named(name)) {
             let models: BTreeSet<_> = rows::WORKS.iter().map(|work| work.model).collect();
             let models = Vec::from_iter(models).join(", ");
             let problem =

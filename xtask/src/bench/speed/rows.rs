@@ -325,12 +325,12 @@ pub const WORKS: [Work; 42] = [
 
 /// The rows of these models, or of these titles; all where none is named.
 pub fn selected(named: &[String]) -> Vec<&'static Work> {
-    WORKS.iter().filter(|work| named.is_empty() || named.iter().any(|name| work.is(name))).collect()
+    WORKS.iter().filter(|work| named.is_empty() || named.iter().any(|name| work.is_named(name))).collect()
 }
 
 impl Work {
     /// Whether it is of this model, or has this title.
-    pub fn is(&self, name: &str) -> bool {
+    pub fn is_named(&self, name: &str) -> bool {
         self.model == name || self.title.eq_ignore_ascii_case(name)
     }
 }
