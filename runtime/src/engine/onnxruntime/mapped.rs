@@ -38,7 +38,7 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let linear = own_linear(graph, single, in_bf16);
     let convolutions = stay != Stay::Linear && convolutions::own_convolutions(graph, stay == Stay::All);
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
-    merged::merge_quantized(graph);
+    let merged = merged::merge_quantized(graph);
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);
     let placed = places::experts_by_place(graph);
@@ -46,7 +46,8 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
         model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
     }
-    (experts || linear || convolutions || quantized || widened || placed || recurrent).then_some(model)
+    let own = experts || linear || convolutions || quantized || merged || recurrent;
+    (own || widened || placed).then_some(model)
 }
 
 /// Has the runtime's own kernels compute what has a state wherever a graph has it in single precision; whether it has.
