@@ -11,7 +11,7 @@ use crate::{Hardware, Result, Value, Values};
 pub struct KvState {
     /// In host memory, for engines that have nothing better.
     pub(super) host: Values,
-    /// In ONNX Runtime's own memory; handed back as it is, never copied.
+    /// In the engine's own memory; handed back as it is, never copied.
     pub(super) values: std::collections::BTreeMap<String, Held>,
 }
 
@@ -44,7 +44,8 @@ impl KvState {
     /// # Errors
     /// When the engine does not give its tensor back.
     pub(crate) fn crop(&mut self, hardware: Hardware, input: &str, axis: usize, count: usize) -> Result<()> {
-        if let Some(value) = self.brought(hardware, input)? {
+        let lies = self.values.get_mut(input).is_some_and(|held| onnxruntime::crop(held, axis, count));
+        if !lies && let Some(value) = self.brought(hardware, input)? {
             *value = without_last(value, axis, count);
         }
         Ok(())
@@ -80,6 +81,11 @@ impl KvState {
 /// The input that takes an output in the next run: `present.0.key` becomes `past_key_values.0.key`.
 pub(crate) fn next_input(output: &str) -> Option<String> {
     output.strip_prefix("present.").map(|rest| format!("past_key_values.{rest}"))
+}
+
+/// The output that an input takes in the next run.
+pub(crate) fn output_of(input: &str) -> String {
+    input.replacen("past_key_values.", "present.", 1)
 }
 
 impl fmt::Debug for KvState {

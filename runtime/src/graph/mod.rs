@@ -39,9 +39,10 @@ pub use input::{Input, InputDefault};
 pub use kind::GraphKind;
 pub use lstm::{LstmLayer, LstmOutput};
 pub use op::{
-    AttentionOp, Binary, BlockOp, CausalConvOp, Contrib, ConvOp, ExpertBlocks, ExpertLinearOp, Interpolation,
-    LinearAttentionOp, LstmOp, LstmResult, MatMulNBitsOp, MoeOp, Op, PadMode, PoolOp, RecurrenceResult,
-    Reduction, ResizeOp, RotaryOp, SelectiveScanOp, TopKOp, TopKResult, Unary,
+    AttentionOp, Binary, BlockOp, CachedAttentionOp, CachedAttentionResult, CausalConvOp, Contrib, ConvOp,
+    ExpertBlocks, ExpertLinearOp, Interpolation, LinearAttentionOp, LstmOp, LstmResult, MatMulNBitsOp, MoeOp,
+    Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp, SelectiveScanOp, TopKOp,
+    TopKResult, Unary,
 };
 pub use recurrence::{LinearAttention, SelectiveScan};
 pub(crate) use rewrite::Operation;

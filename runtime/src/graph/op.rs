@@ -29,6 +29,10 @@ pub enum Op {
     /// Scaled dot-product attention: q `[batch, q, heads·size]`, k and v `[batch, k, kv_heads·size]` or
     /// `[batch, kv_heads, k, size]`, optional mask broadcastable to `[batch, heads, q, k]` (bool: attend; f32: added).
     Attention(AttentionOp),
+    /// Scaled dot-product attention that appends keys and values to a cache: q `[batch, q, heads·size]`, new k and v
+    /// `[batch, q, kv_heads·size]`, past keys and values `[past, batch, kv_heads, size]`, optional mask (f32: added) broadcastable to
+    /// `[batch, heads, q, past + q]`. It gives one of its three results; other nodes on the same operands give the others.
+    CachedAttention(CachedAttentionOp),
     /// Linear attention: q `[batch, sequence, query_heads·key]`, k `[batch, sequence, heads·key]`, v
     /// `[batch, sequence, heads·value]`, state `[batch, heads, key, value]`, and by its attributes decays and the delta
     /// rule's numbers. It gives one of its two results; another node on the same operands gives the other.
@@ -254,6 +258,7 @@ impl Op {
             Self::LayerNorm { .. } => "LayerNormalization",
             Self::RmsNorm { .. } => "RMSNormalization",
             Self::Attention(_) => "Attention",
+            Self::CachedAttention(_) => "CachedAttention",
             Self::LinearAttention(_) => "LinearAttention",
             Self::SelectiveScan(_) => "SelectiveScan",
             Self::Lstm(_) => "LSTM",

@@ -183,6 +183,14 @@ impl Graph {
         self.nodes.iter().map(line).collect()
     }
 
+    /// Gives an input other lengths.
+    pub(crate) fn reshape_input(&mut self, id: usize, shape: Shape) {
+        if let Origin::Input(index) = self.values[id].origin {
+            self.inputs[index].shape.clone_from(&shape);
+            self.values[id].tensor.shape = Arc::new(shape);
+        }
+    }
+
     /// Whether a value is what the model is given.
     pub(crate) fn is_input(&self, id: usize) -> bool {
         matches!(self.values[id].origin, Origin::Input(_))

@@ -126,6 +126,107 @@ fn steps_from_a_cache_give_what_the_whole_gives() {
     }
 }
 
+const CACHED: [&str; 2] = ["past_key_values.0.key", "past_key_values.0.value"];
+
+/// Runs the next positions, from nothing where nothing is kept.
+fn step(of: &dyn engine::Compiled, kept: &mut KvState, start: usize, end: usize) -> Values {
+    let mut given = inputs(start, end);
+    for name in CACHED.into_iter().filter(|name| !kept.holds(name)) {
+        given.insert(name.to_owned(), Value::F32(ArrayD::zeros(IxDyn(&[2, 2, 0, 4]))));
+    }
+    of.run_with_state(given, kept).unwrap()
+}
+
+fn same(got: &Values, want: &Values) {
+    for report in crate::golden::compare(got, want, 2e-6) {
+        assert!(report.passed, "{report:?}");
+    }
+}
+
+/// Keys and values as they are told, heads first.
+fn told(kept: &KvState) -> Values {
+    let copy = |name: &str| kept.copy(Hardware::Cpu, name).unwrap().unwrap();
+    CACHED.map(|name| (name.to_owned(), copy(name))).into()
+}
+
+#[test]
+fn a_cache_that_is_appended_to_where_it_lies_is_what_others_are() {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let [plain, own] = [Hardware::Openvino, Hardware::Cpu].map(|of| Target::of(of, Precision::F32));
+    let [plain, own] = [plain, own].map(|target| compiled(ASKS[0], GraphKind::Decode, &target));
+    let mut kept = [KvState::default(), KvState::default()];
+    for (start, end) in [(0, 2), (2, 3), (3, 5)] {
+        let [want, got] = [(&plain, 0), (&own, 1)].map(|(of, at)| step(&**of, &mut kept[at], start, end));
+        same(&got, &want);
+        same(&told(&kept[1]), &told(&kept[0]));
+        assert_eq!(told(&kept[1])[CACHED[0]].shape(), [2, 2, end, 4]);
+        assert_eq!(kept[1].bytes(), kept[0].bytes());
+    }
+    // Some positions are taken back, and others come in their place.
+    for kept in &mut kept {
+        for name in CACHED {
+            kept.crop(Hardware::Cpu, name, 2, 3).unwrap();
+        }
+    }
+    same(&told(&kept[1]), &told(&kept[0]));
+    let [want, got] = [(&plain, 0), (&own, 1)].map(|(of, at)| step(&**of, &mut kept[at], 2, 4));
+    same(&got, &want);
+    // A run that fails leaves what was there.
+    let mut wrong = inputs(4, 5);
+    wrong.insert("x".to_owned(), Value::F32(ArrayD::zeros(IxDyn(&[2, 1, WIDTH + 1]))));
+    assert!(own.run_with_state(wrong, &mut kept[1]).is_err());
+    same(&told(&kept[1]), &told(&kept[0]));
+    // Each goes on from what the other left.
+    kept.reverse();
+    let [want, got] = [(&plain, 0), (&own, 1)].map(|(of, at)| step(&**of, &mut kept[at], 4, 5));
+    same(&got, &want);
+    same(&told(&kept[1]), &told(&kept[0]));
+}
+
+#[test]
+fn a_run_without_state_tells_the_cache_heads_first() {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let of = [Hardware::Openvino, Hardware::Cpu].map(|of| {
+        let mut given = inputs(0, 3);
+        for name in CACHED {
+            given.insert(name.to_owned(), Value::F32(ArrayD::zeros(IxDyn(&[2, 2, 0, 4]))));
+        }
+        compiled(ASKS[0], GraphKind::Decode, &Target::of(of, Precision::F32)).run(&given).unwrap()
+    });
+    assert_eq!(of[1].keys().collect::<Vec<_>>(), ["mixed", "present.0.key", "present.0.value"]);
+    same(&of[1], &of[0]);
+}
+
+#[test]
+fn one_operator_attends_and_appends_where_nothing_else_reads_the_cache() {
+    let operators = |kind: GraphKind, target: &Target| {
+        let (graph, weights) = graph(ASKS[0], kind);
+        lower(&graph, &weights, target).unwrap().operators
+    };
+    let own = |kind: GraphKind| {
+        let operators = operators(kind, &Target::of(Hardware::Cpu, Precision::F32));
+        [operators.contains_key("weft.CachedAttention"), operators.contains_key("Attention")]
+    };
+    assert_eq!(own(GraphKind::Decode), [true, false]);
+    assert_eq!(own(GraphKind::Forward), [false, true]);
+    // Beams choose among the rows of the cache.
+    assert_eq!(own(GraphKind::BeamDecode), [false, true]);
+    let others = Hardware::ALL.into_iter().filter(|of| !matches!(of, Hardware::Cpu | Hardware::Auto));
+    let others = others.map(|of| Target::of(of, Precision::F32));
+    let halved =
+        [Target::of(Hardware::Cpu, Precision::F16), Target::in_browser(Hardware::Cpu, Precision::F32)];
+    for target in others.chain(halved) {
+        let operators = operators(GraphKind::Decode, &target);
+        assert!(!operators.contains_key("weft.CachedAttention"), "{target:?}");
+    }
+}
+
 #[test]
 fn fixed_lengths_leave_nothing_to_compute() {
     let dims = [("batch", 2), ("sequence", 1), (PAST.to_string().as_str(), 4)]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::passes::{
-    Pass, activation, arithmetic, attention, axes, bfloat16, few_axes, floats, integers, lengths, linear,
-    lstm, norm, precision, recurrence, resize, rotary, sample, select, share, single, spatial, types,
+    Pass, activation, arithmetic, attention, axes, bfloat16, cached_attention, few_axes, floats, integers,
+    lengths, linear, lstm, norm, precision, recurrence, resize, rotary, sample, select, share, single,
+    spatial, types,
 };
 use super::quantized::Kernels;
 use crate::graph::{Dtype, Graph};
@@ -112,7 +113,9 @@ impl Target {
         // Other processors have no fast kernels for convolutions of 8 bits here.
         let convolutions = own_operators && cfg!(target_arch = "x86_64");
         let kernels = Kernels { codebooks: own_operators, convolutions, ..Kernels::of(hardware) };
-        if !own_operators {
+        if own_operators {
+            passes.insert(FIRST.len(), CACHED_ATTENTION);
+        } else {
             passes.insert(0, SELECTIVE_SCAN);
         }
         let experts = match hardware {
@@ -139,6 +142,10 @@ pub(super) const FIRST: &[Pass] = &[
     Pass::each("linear attention in single precision", recurrence::linear_attention_in_single),
     Pass::each("activations by ONNX's operators", activation::by_operators),
 ];
+
+/// Where the runtime's own operators are.
+const CACHED_ATTENTION: Pass =
+    Pass::whole("attention over a cache by CachedAttention", cached_attention::by_operator);
 
 /// ONNX Runtime's CPU kernels: what is fused stays.
 const CPU: &[Pass] = &[

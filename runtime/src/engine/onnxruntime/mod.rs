@@ -1,5 +1,7 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
+mod cache_positions;
+mod cached_attention;
 mod causal_conv;
 mod convolution;
 mod coreml;
@@ -27,9 +29,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ort::environment::Environment;
-/// A tensor in ONNX Runtime's memory.
-pub(super) use ort::value::DynValue as Held;
 
+pub(super) use self::cache_positions::Held;
 use super::{Compiled, Options, library};
 use crate::lower::Lowered;
 use crate::{Error, Hardware, Result, Value};
@@ -40,13 +41,32 @@ pub(super) fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) 
     Ok(Box::new(session::Running::new(environment, hardware, lowered, options)?))
 }
 
-/// What a tensor in ONNX Runtime's memory holds.
-pub(super) fn value(hardware: Hardware, value: &Held) -> Result<Value> {
-    session::read(value).map_err(|e| Error::engine(hardware, format!("ONNX Runtime gave a tensor back: {e}")))
+/// What a tensor that is held has, keys and values as `[batch, kv_heads, positions, size]`.
+pub(super) fn value(hardware: Hardware, held: &Held) -> Result<Value> {
+    let failed = |e| Error::engine(hardware, format!("ONNX Runtime gave a tensor back: {e}"));
+    match held {
+        Held::Value(value) => session::read(value).map_err(failed),
+        Held::Positions(cached) => Ok(Value::F32(cached.heads_first())),
+    }
+}
+
+/// Takes the last positions off a cache where it lies; whether it could.
+pub(super) fn crop(held: &mut Held, axis: usize, count: usize) -> bool {
+    match held {
+        Held::Positions(cached) if axis == 2 => {
+            cached.crop(count);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// The bytes of a tensor's elements.
-pub(super) fn bytes(value: &Held) -> usize {
+pub(super) fn bytes(held: &Held) -> usize {
+    let value = match held {
+        Held::Value(value) => value,
+        Held::Positions(cached) => return cached.len() * size_of::<f32>(),
+    };
     match value.dtype() {
         ort::value::ValueType::Tensor { ty, shape, .. } => ty.byte_size(shape.num_elements()).unwrap_or(0),
         _ => 0,

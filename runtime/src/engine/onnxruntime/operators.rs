@@ -9,6 +9,7 @@ use ort::operator::{
 };
 use ort::value::TensorElementType;
 
+use super::cached_attention::CachedAttention;
 use super::causal_conv::CausalConv;
 use super::convolution::Convolution;
 use super::convolution::quantized::ConvolutionQuantized;
@@ -52,6 +53,7 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(Convolution::<bf16>::default())?
         .add(Convolution::<f16>::default())?
         .add(ConvolutionQuantized::default())?
+        .add(CachedAttention::default())?
         .add(LinearAttention::default())?
         .add(SelectiveScan::default())?
         .add(CausalConv::default())?

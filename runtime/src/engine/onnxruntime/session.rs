@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use ndarray::ArrayD;
 use ort::environment::Environment;
 use ort::session::builder::SessionBuilder;
-use ort::session::{Session, SessionInputValue};
+use ort::session::{OutputSelector, RunOptions, Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
+use super::cache_positions::{CachePositions, CachedInputs, Held};
 use super::in_memory;
 use super::mapped::{self, Stay};
 use super::operators;
@@ -26,6 +27,8 @@ pub(super) struct Running {
     numbers: Vec<String>,
     /// The inputs that take unsigned bytes, which values hold as integers.
     bytes: Vec<String>,
+    /// The inputs that take keys and values position by position.
+    cached: CachedInputs,
     placement: Placement,
     /// The session reads these, so they are dropped after it.
     _weights: Memory,
@@ -68,6 +71,7 @@ impl Running {
             inputs,
             numbers,
             bytes,
+            cached: CachedInputs::of(&lowered.model),
             placement,
             _weights: lowered.memory.clone(),
         })
@@ -75,23 +79,70 @@ impl Running {
 
     /// Runs a session on from what was kept, and keeps what the next run goes on from.
     fn run_in(&self, session: &mut Session, inputs: &Values, state: &mut KvState) -> ort::Result<Values> {
+        let mut cached = self.cached.taken(inputs, state)?;
+        let result = self.run_cached(session, inputs, state, &mut cached);
+        // What was there before a failed run is there still.
+        let cached = cached.into_iter().map(|(name, cached)| (name, Held::Positions(cached)));
+        state.values.extend(cached);
+        result
+    }
+
+    /// The same with keys and values that are appended to where they lie.
+    fn run_cached(
+        &self,
+        session: &mut Session,
+        inputs: &Values,
+        state: &mut KvState,
+        cached: &mut Vec<(String, CachePositions)>,
+    ) -> ort::Result<Values> {
         let mut given = self.given_of(inputs)?;
         let state_here = self.given_of(&state.host)?;
         given.extend(state_here.into_iter().filter(|(name, _)| self.takes(name)));
-        for (name, value) in state.values.iter().filter(|(name, _)| self.takes(name)) {
-            given.push((name, value.into()));
+        for (name, held) in state.values.iter().filter(|(name, _)| self.takes(name)) {
+            given.push((
+                name,
+                match held {
+                    Held::Value(value) => value.into(),
+                    Held::Positions(cached) => Tensor::from_array(cached.heads_first())?.into(),
+                },
+            ));
         }
-        let mut outputs = session.run(given)?;
+        let (mut selected, mut present) = (OutputSelector::default(), vec![]);
+        let appended = self.cached.appended(inputs);
+        for (name, cached) in &mut *cached {
+            let past = cached.tensor(cached.shape())?;
+            let mut grown = cached.grown(appended);
+            selected = selected.preallocate(
+                kv_state::output_of(name),
+                match &mut grown {
+                    Ok(shape) => cached.tensor(*shape)?,
+                    Err(other) => other.tensor(other.shape())?,
+                },
+            );
+            present.push(grown);
+            given.push((name, past.into()));
+        }
+        let options = RunOptions::new()?.with_outputs(selected);
+        let mut outputs = session.run_with_options(given, &options)?;
         let names: Vec<String> = outputs.keys().map(str::to_owned).collect();
         let mut rest = Values::new();
         for name in names {
             let Some(value) = outputs.remove(&name) else { continue };
             match kv_state::next_input(&name) {
+                Some(past) if self.cached.takes(&past) => {}
                 Some(past) => {
                     state.host.remove(&past);
-                    state.values.insert(past, value);
+                    state.values.insert(past, Held::Value(value));
                 }
                 None => drop(rest.insert(name, read(&value)?)),
+            }
+        }
+        drop(outputs);
+        drop(options);
+        for ((_, cached), present) in cached.iter_mut().zip(present) {
+            match present {
+                Ok(shape) => cached.has_become(shape),
+                Err(other) => *cached = other,
             }
         }
         Ok(rest)
@@ -103,7 +154,7 @@ impl Running {
 
     /// Values in the element types that the session takes.
     fn given_of<'a>(&self, inputs: &'a Values) -> ort::Result<Vec<(&'a str, SessionInputValue<'a>)>> {
-        let views = inputs.iter().map(|(name, value)| {
+        let views = inputs.iter().filter(|(name, _)| !self.cached.takes(name)).map(|(name, value)| {
             let value: SessionInputValue<'_> = match value {
                 Value::F32(a) => TensorRef::from_array_view(a)?.into(),
                 Value::I64(a) if self.bytes.contains(name) => Tensor::from_array(a.mapv(|n| n as u8))?.into(),
@@ -200,6 +251,14 @@ impl Compiled for Running {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         // A panic in another thread cannot leave a session half-changed: it is changed by the engine alone.
         let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !self.cached.is_empty() {
+            let mut state = KvState::default();
+            let mut outputs = self.run_in(&mut session, inputs, &mut state).map_err(failed)?;
+            for (past, held) in &state.values {
+                outputs.insert(kv_state::output_of(past), super::value(self.hardware, held)?);
+            }
+            return Ok(outputs);
+        }
         let given = self.given_of(inputs).map_err(failed)?;
         let outputs = session.run(given).map_err(failed)?;
         outputs.iter().map(|(name, value)| Ok((name.to_owned(), read(&value).map_err(failed)?))).collect()

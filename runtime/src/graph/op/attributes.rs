@@ -20,6 +20,26 @@ pub struct AttentionOp {
     pub softcap: f64,
 }
 
+/// The attributes of [`Op::CachedAttention`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CachedAttentionOp {
+    /// Those of the attention, which is not causal: its mask says what is seen.
+    pub attention: AttentionOp,
+    /// Which of the three results the node gives.
+    pub gives: CachedAttentionResult,
+}
+
+/// The results of [`Op::CachedAttention`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachedAttentionResult {
+    /// What the queries read, `[batch, q, heads·size]`.
+    Output,
+    /// All keys, `[past + q, batch, kv_heads, size]`.
+    Keys,
+    /// All values, of the same lengths.
+    Values,
+}
+
 /// The attributes of [`Op::LinearAttention`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearAttentionOp {

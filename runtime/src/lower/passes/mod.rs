@@ -7,6 +7,7 @@ pub(super) mod attention;
 mod attention_mask;
 pub(super) mod axes;
 pub(super) mod bfloat16;
+pub(super) mod cached_attention;
 pub(super) mod experts;
 pub(super) mod few_axes;
 pub(super) mod floats;

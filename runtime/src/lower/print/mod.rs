@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use super::{IN_MEMORY, Memory, Target};
 use crate::graph::{
-    CausalConvOp, Constant, Dim, Dtype, Graph, LinearAttentionOp, LstmOp, LstmResult, MASKED_SCORE, Node, Op,
-    Origin, RecurrenceResult, SelectiveScanOp, Tensor, TopKOp, TopKResult,
+    CachedAttentionOp, CachedAttentionResult, CausalConvOp, Constant, Dim, Dtype, Graph, LinearAttentionOp,
+    LstmOp, LstmResult, MASKED_SCORE, Node, Op, Origin, RecurrenceResult, SelectiveScanOp, Tensor, TopKOp,
+    TopKResult,
 };
 use crate::onnx::{self, Attribute};
 use crate::weights::{Buffer, Bytes, WeightData};
@@ -152,6 +153,11 @@ impl<'a> Printer<'a> {
             Op::LinearAttention(op) => [RecurrenceResult::Output, RecurrenceResult::State]
                 .map(|gives| Op::LinearAttention(LinearAttentionOp { gives, ..op }))
                 .to_vec(),
+            Op::CachedAttention(op) => {
+                use CachedAttentionResult::{Keys, Output, Values};
+                let of = |gives| Op::CachedAttention(CachedAttentionOp { gives, ..op });
+                [Output, Keys, Values].map(of).to_vec()
+            }
             Op::SelectiveScan(op) => [RecurrenceResult::Output, RecurrenceResult::State]
                 .map(|gives| Op::SelectiveScan(SelectiveScanOp { gives, ..op }))
                 .to_vec(),
@@ -375,6 +381,7 @@ fn is_fused(op: &Op) -> bool {
     matches!(
         op,
         Op::Attention(_)
+            | Op::CachedAttention(_)
             | Op::Rotary(_)
             | Op::Contrib(_)
             | Op::LinearAttention(_)

@@ -139,6 +139,10 @@ impl Printer<'_> {
                 let by_head = self.tensor(node.inputs[0]).rank() == 4;
                 attention(*op, by_head)
             }
+            Op::CachedAttention(op) => {
+                written.domain = WEFT;
+                attention(op.attention, false)
+            }
             Op::LinearAttention(op) => {
                 written.domain = MICROSOFT;
                 if !op.decays && op.delta {
