@@ -29,6 +29,8 @@ pub enum Op {
     /// Scaled dot-product attention: q `[batch, q, heads·size]`, k and v `[batch, k, kv_heads·size]` or
     /// `[batch, kv_heads, k, size]`, optional mask broadcastable to `[batch, heads, q, k]` (bool: attend; f32: added).
     Attention(AttentionOp),
+    /// The same by the runtime's own operator, which is not causal: mask of numbers.
+    FlashAttention(AttentionOp),
     /// Scaled dot-product attention that appends keys and values to a cache: q `[batch, q, heads·size]`, new k and v
     /// `[batch, q, kv_heads·size]`, past keys and values `[past, batch, kv_heads, size]`, optional mask (f32: added) broadcastable to
     /// `[batch, heads, q, past + q]`. It gives one of its three results; other nodes on the same operands give the others.
@@ -258,6 +260,7 @@ impl Op {
             Self::LayerNorm { .. } => "LayerNormalization",
             Self::RmsNorm { .. } => "RMSNormalization",
             Self::Attention(_) => "Attention",
+            Self::FlashAttention(_) => "FlashAttention",
             Self::CachedAttention(_) => "CachedAttention",
             Self::LinearAttention(_) => "LinearAttention",
             Self::SelectiveScan(_) => "SelectiveScan",

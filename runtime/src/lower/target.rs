@@ -114,7 +114,7 @@ impl Target {
         let convolutions = own_operators && cfg!(target_arch = "x86_64");
         let kernels = Kernels { codebooks: own_operators, convolutions, ..Kernels::of(hardware) };
         if own_operators {
-            passes.insert(FIRST.len(), CACHED_ATTENTION);
+            passes.splice(FIRST.len()..FIRST.len(), [CACHED_ATTENTION, FLASH_ATTENTION]);
         } else {
             passes.insert(0, SELECTIVE_SCAN);
         }
@@ -146,6 +146,8 @@ pub(super) const FIRST: &[Pass] = &[
 /// Where the runtime's own operators are.
 const CACHED_ATTENTION: Pass =
     Pass::whole("attention over a cache by CachedAttention", cached_attention::by_operator);
+
+const FLASH_ATTENTION: Pass = Pass::each("attention by FlashAttention", attention::flash);
 
 /// ONNX Runtime's CPU kernels: what is fused stays.
 const CPU: &[Pass] = &[

@@ -3,15 +3,12 @@
 //! A cache is `[positions, batch, kv_heads, size]`: what is appended lies behind what was there, which need not move. Where the engine
 //! gives the memory of the past again as that of the present, a step writes its own keys and values alone (`cache_positions.rs`).
 
-mod rows;
-mod softmax;
-
 use std::ptr;
 
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::{TensorElementType, ValueRef, ValueRefMut};
 
-use self::rows::{Given, Mask, Task};
+use super::flash_attention::{Attention, Given, Laid, computed};
 use super::operators::missing;
 
 /// The operator, of the runtime's own domain.
@@ -20,15 +17,8 @@ pub(super) const NAME: &str = "CachedAttention";
 /// Where past keys and values are among the operands, and where all of them are among the results.
 pub(super) const PAST: [usize; 2] = [3, 4];
 
-/// Attention of heads to keys and values that neighbours share.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CachedAttention {
-    heads: usize,
-    kv_heads: usize,
-    scale: f32,
-    /// `c · tanh(score / c)` before the mask, where not zero.
-    softcap: f32,
-}
+pub(super) struct CachedAttention(Attention);
 
 impl Operator for CachedAttention {
     type Kernel<'attr> = Self;
@@ -47,14 +37,7 @@ impl Operator for CachedAttention {
     }
 
     fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
-        let heads =
-            |name| context.get::<i64>(name).and_then(|heads| usize::try_from(heads).ok()).unwrap_or(0);
-        let (heads, kv_heads) = (heads("q_num_heads"), heads("kv_num_heads"));
-        if kv_heads == 0 || heads == 0 || !heads.is_multiple_of(kv_heads) {
-            return Err(ort::Error::new(format!("attention has {heads} heads for {kv_heads} of keys")));
-        }
-        let number = |name| context.get::<f32>(name).unwrap_or(0.0);
-        Ok(Self { heads, kv_heads, scale: number("scale"), softcap: number("softcap") })
+        Attention::of(context).map(Self)
     }
 }
 
@@ -75,40 +58,25 @@ impl Kernel for CachedAttention {
             };
             sizes[which] = size.unsigned_abs() as usize;
             let length = positions + queries as i64;
-            let present =
-                context.output(1 + which, vec![length, batch as i64, self.kv_heads as i64, size])?;
+            let shape = vec![length, batch as i64, self.0.kv_heads as i64, size];
+            let present = context.output(1 + which, shape)?.ok_or_else(missing)?;
             let (_, new) = new.try_extract_tensor::<f32>()?;
-            let lengths = [batch, queries, self.kv_heads * sizes[which]];
-            all.push(append(present.ok_or_else(missing)?, &past, new, lengths)?);
+            let lengths = [batch, queries, self.0.kv_heads * sizes[which]];
+            all.push(append(present, &past, new, lengths)?);
         }
         let [keys, values] = <[_; 2]>::try_from(all).map_err(|_| missing())?;
-        let (_, keys) = keys.try_extract_tensor::<f32>()?;
-        let (_, values) = values.try_extract_tensor::<f32>()?;
-        let mask = if context.num_inputs()? > 5 { context.input(5)? } else { None };
-        let mask = mask.as_ref().map(|mask| mask.try_extract_tensor::<f32>()).transpose()?;
+        let [keys, values] = [keys.try_extract_tensor::<f32>()?.1, values.try_extract_tensor::<f32>()?.1];
+        let count = keys.len() / (batch * self.0.kv_heads * sizes[0]).max(1);
+        let laid = |numbers, size| Laid::by_position(numbers, [batch, self.0.kv_heads, count, size]);
         let given = Given {
-            heads: self.heads,
-            kv_heads: self.kv_heads,
-            scale: self.scale,
-            softcap: self.softcap,
-            lengths: [batch, queries, keys.len() / (batch * self.kv_heads * sizes[0]).max(1)],
-            sizes,
+            of: self.0,
+            lengths: [batch, queries, count],
             q,
-            keys,
-            values,
-            mask: mask
-                .map(|(shape, numbers)| Mask::new(shape, numbers))
-                .transpose()
-                .map_err(ort::Error::new)?,
+            keys: laid(keys, sizes[0]),
+            values: laid(values, sizes[1]),
+            mask: None,
         };
-        given.check().map_err(ort::Error::new)?;
-        let result = vec![batch as i64, queries as i64, (self.heads * sizes[1]) as i64];
-        let mut result = context.output(0, result)?.ok_or_else(missing)?;
-        let (_, result) = result.try_extract_tensor_mut::<f32>()?;
-        let task = Task::new(&given, result);
-        context.par_for(task.units(), task.units(), |unit| task.compute(unit))?;
-        task.finish();
-        Ok(())
+        computed(context, given, 5)
     }
 }
 
@@ -135,6 +103,3 @@ fn append<'c>(
     }
     Ok(present)
 }
-
-#[cfg(test)]
-mod tests;

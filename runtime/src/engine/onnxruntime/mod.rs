@@ -7,6 +7,7 @@ mod convolution;
 mod coreml;
 mod embedding_quantized;
 mod experts;
+mod flash_attention;
 mod in_memory;
 mod lanes;
 mod linear_attention;

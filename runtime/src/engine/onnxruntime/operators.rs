@@ -15,6 +15,7 @@ use super::convolution::Convolution;
 use super::convolution::quantized::ConvolutionQuantized;
 use super::embedding_quantized::EmbeddingQuantized;
 use super::experts::{ExpertLinear, ExpertLinearQuantized};
+use super::flash_attention::FlashAttention;
 use super::linear_attention::LinearAttention;
 use super::linear_quantized::LinearQuantized;
 use super::matmul::{self, Matmul};
@@ -54,6 +55,7 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(Convolution::<f16>::default())?
         .add(ConvolutionQuantized::default())?
         .add(CachedAttention::default())?
+        .add(FlashAttention::default())?
         .add(LinearAttention::default())?
         .add(SelectiveScan::default())?
         .add(CausalConv::default())?

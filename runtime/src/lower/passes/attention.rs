@@ -5,7 +5,7 @@ use super::attention_mask::{
 };
 use crate::Result;
 use crate::dims;
-use crate::graph::{AttentionOp, Contrib, Dim, Graph, Op, Operation, Tensor, Unary};
+use crate::graph::{AttentionOp, Contrib, Dim, Dtype, Graph, Op, Operation, Tensor, Unary};
 
 /// ONNX's `Attention`: a mask of numbers for every query, and heads as an axis of their own where keys and values have it.
 /// A mask of booleans would leave a position that sees nothing without a value.
@@ -26,6 +26,19 @@ pub(in crate::lower) fn standard(g: &mut Graph, it: &Operation<'_>) -> Result<Op
     let operands: Vec<_> = [&q, &k, &v].into_iter().chain(&bias).collect();
     let mixed = g.node(it.op.clone(), &operands, it.result.dtype(), shape);
     merged(g, &mixed, it).map(Some)
+}
+
+/// The runtime's own operator, which has no scores of all queries and keys in memory.
+pub(in crate::lower) fn flash(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Attention(op), [q, k, v, mask @ ..]) = (it.op, it.operands) else { return Ok(None) };
+    let single = [q, k, v].into_iter().all(|x| x.dtype() == Dtype::F32);
+    if op.causal || !single {
+        return Ok(None);
+    }
+    let bias = mask.iter().map(|mask| additive(g, mask, Dtype::F32)).collect::<Result<Vec<_>>>()?;
+    let operands: Vec<_> = [q, k, v].into_iter().chain(&bias).collect();
+    let op = Op::FlashAttention(*op);
+    Ok(Some(g.node(op, &operands, Dtype::F32, it.result.shape().to_vec())))
 }
 
 /// ONNX Runtime's own fused operator, for what it knows; products elsewhere. Heads that are shared are written out.

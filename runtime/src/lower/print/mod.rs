@@ -381,6 +381,7 @@ fn is_fused(op: &Op) -> bool {
     matches!(
         op,
         Op::Attention(_)
+            | Op::FlashAttention(_)
             | Op::CachedAttention(_)
             | Op::Rotary(_)
             | Op::Contrib(_)

@@ -139,6 +139,10 @@ impl Printer<'_> {
                 let by_head = self.tensor(node.inputs[0]).rank() == 4;
                 attention(*op, by_head)
             }
+            Op::FlashAttention(op) => {
+                written.domain = WEFT;
+                attention(*op, false)
+            }
             Op::CachedAttention(op) => {
                 written.domain = WEFT;
                 attention(op.attention, false)

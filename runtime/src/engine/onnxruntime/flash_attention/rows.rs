@@ -6,14 +6,15 @@ use std::sync::{Mutex, PoisonError};
 
 use super::super::panel;
 use super::super::product::ask_for;
+use super::Attention;
 use super::softmax::{AHEAD, Running, Softmax, dots, mixed, softmax};
 use crate::graph::MASKED_SCORE;
 
 /// Keys of a block.
-const KEYS: usize = 128;
+const KEYS: usize = 256;
 
 /// Rows of a unit of work: as many as make laying a block of keys out as panels cheap.
-const ROWS: usize = 96;
+const ROWS: usize = 192;
 
 /// From how many rows on that is cheaper than products of rows as they lie.
 const MANY: usize = 4;
@@ -27,14 +28,14 @@ const RUNS: usize = 8;
 
 /// What is added to a score, `[batch, heads, queries, keys]` or 1 of each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mask<'a> {
+pub(in super::super) struct Mask<'a> {
     numbers: &'a [f32],
     lengths: [usize; 4],
 }
 
 impl<'a> Mask<'a> {
     /// Of up to four axes, the last ones.
-    pub(super) fn new(shape: &[i64], numbers: &'a [f32]) -> Result<Self, String> {
+    pub(in super::super) fn new(shape: &[i64], numbers: &'a [f32]) -> Result<Self, String> {
         let mut lengths = [1; 4];
         let first = 4_usize.checked_sub(shape.len());
         let first = first.ok_or_else(|| format!("attention got a mask {shape:?} of more than four axes"))?;
@@ -52,39 +53,70 @@ impl<'a> Mask<'a> {
     }
 }
 
+/// Keys or values, and how they lie.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Laid<'a> {
+    numbers: &'a [f32],
+    /// Numbers of each.
+    size: usize,
+    /// From those of one text, head and position to those of the next one.
+    apart: [usize; 3],
+}
+
+impl Laid<'_> {
+    /// `[positions, batch, heads, size]`.
+    pub(in super::super) fn by_position<'n>(
+        numbers: &'n [f32],
+        [batch, heads, _, size]: [usize; 4],
+    ) -> Laid<'n> {
+        Laid { numbers, size, apart: [heads * size, size, batch * heads * size] }
+    }
+
+    /// `[batch, positions, heads·size]`.
+    pub(super) fn by_text<'n>(numbers: &'n [f32], [_, heads, positions, size]: [usize; 4]) -> Laid<'n> {
+        Laid { numbers, size, apart: [positions * heads * size, size, heads * size] }
+    }
+
+    /// `[batch, heads, positions, size]`.
+    pub(super) fn by_head<'n>(numbers: &'n [f32], [_, heads, positions, size]: [usize; 4]) -> Laid<'n> {
+        Laid { numbers, size, apart: [heads * positions * size, positions * size, size] }
+    }
+}
+
+impl<'a> Laid<'a> {
+    /// From the first of a text and head on.
+    fn of(&self, text: usize, head: usize) -> &'a [f32] {
+        &self.numbers[text * self.apart[0] + head * self.apart[1]..]
+    }
+}
+
 /// What attention is given.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Given<'a> {
-    pub heads: usize,
-    pub kv_heads: usize,
-    pub scale: f32,
-    pub softcap: f32,
+pub(in super::super) struct Given<'a> {
+    pub of: Attention,
     /// Batch, queries and keys.
     pub lengths: [usize; 3],
-    /// Numbers of a key and of a value.
-    pub sizes: [usize; 2],
     /// `[batch, queries, heads·size]`.
     pub q: &'a [f32],
-    /// `[keys, batch, kv_heads, size]`.
-    pub keys: &'a [f32],
-    /// `[keys, batch, kv_heads, size]`.
-    pub values: &'a [f32],
+    pub keys: Laid<'a>,
+    pub values: Laid<'a>,
     pub mask: Option<Mask<'a>>,
 }
 
 impl Given<'_> {
-    pub(super) fn check(&self) -> Result<(), String> {
-        let ([batch, queries, keys], [key, value]) = (self.lengths, self.sizes);
-        let most = [batch, self.heads, queries, keys];
+    /// The width of the result.
+    pub(in super::super) fn check(&self) -> Result<usize, String> {
+        let ([batch, queries, keys], [key, value]) = (self.lengths, [self.keys.size, self.values.size]);
+        let most = [batch, self.of.heads, queries, keys];
         let seen = |mask: &Mask<'_>| {
             let lengths = mask.lengths.iter().zip(most);
             let fits = lengths.clone().all(|(&length, most)| [1, most].contains(&length));
             fits && mask.numbers.len() == mask.lengths.iter().product::<usize>()
         };
         let fits = key * value > 0
-            && self.q.len() == batch * queries * self.heads * key
-            && self.keys.len() == keys * batch * self.kv_heads * key
-            && self.values.len() == keys * batch * self.kv_heads * value
+            && self.q.len() == batch * queries * self.of.heads * key
+            && self.keys.numbers.len() == keys * batch * self.of.kv_heads * key
+            && self.values.numbers.len() == keys * batch * self.of.kv_heads * value
             && self.mask.as_ref().is_none_or(seen);
         let misfit = || {
             format!(
@@ -92,13 +124,13 @@ impl Given<'_> {
                 self.mask.map(|mask| mask.lengths)
             )
         };
-        if fits { Ok(()) } else { Err(misfit()) }
+        if fits { Ok(self.of.heads * value) } else { Err(misfit()) }
     }
 }
 
 /// The work, cut into units that threads take in any order: of many rows neighbouring queries and heads that read the same keys, of a
 /// step's few rows a run of keys, which all heads read together as it lies in memory.
-pub(super) struct Task<'a> {
+pub(in super::super) struct Task<'a> {
     given: &'a Given<'a>,
     /// Queries and heads of a unit.
     queries: usize,
@@ -119,16 +151,16 @@ struct Unit<'a> {
 
 impl<'a> Task<'a> {
     /// Into `result` `[batch, queries, heads·size]`.
-    pub(super) fn new(given: &'a Given<'a>, result: &'a mut [f32]) -> Self {
-        let ([batch, queries, keys], [_, size]) = (given.lengths, given.sizes);
-        let group = given.heads / given.kv_heads;
+    pub(in super::super) fn new(given: &'a Given<'a>, result: &'a mut [f32]) -> Self {
+        let ([batch, queries, keys], size) = (given.lengths, given.values.size);
+        let group = given.of.heads / given.of.kv_heads;
         let few = queries * group < FEW;
-        let (heads, runs) = if few { (given.heads, (keys / RUN).clamp(1, RUNS)) } else { (group, 1) };
+        let (heads, runs) = if few { (given.of.heads, (keys / RUN).clamp(1, RUNS)) } else { (group, 1) };
         let of_unit = (ROWS / group).max(1);
-        let (blocks, parts) = (queries.div_ceil(of_unit), given.heads / heads);
+        let (blocks, parts) = (queries.div_ceil(of_unit), given.of.heads / heads);
         let mut units = vec![];
         units.resize_with(batch * blocks * parts, Vec::new);
-        for (row, result) in result.chunks_mut((given.heads * size).max(1)).enumerate() {
+        for (row, result) in result.chunks_mut((given.of.heads * size).max(1)).enumerate() {
             let block = row / queries * blocks + row % queries / of_unit;
             for (part, result) in result.chunks_mut(heads * size).enumerate() {
                 units[block * parts + part].push(result);
@@ -149,15 +181,16 @@ impl<'a> Task<'a> {
     }
 
     /// How many units there are.
-    pub(super) fn units(&self) -> usize {
+    pub(in super::super) fn units(&self) -> usize {
         self.units.len()
     }
 
-    pub(super) fn compute(&self, unit: usize) {
+    pub(in super::super) fn compute(&self, unit: usize) {
         let (place, run) = (unit / self.runs, unit % self.runs);
         let mut unit = self.units[unit].lock().unwrap_or_else(PoisonError::into_inner);
         let Unit { results, own, running } = &mut *unit;
-        let Given { heads, kv_heads, lengths: [_, queries, keys], sizes: [_, size], .. } = *self.given;
+        let Given { of, lengths: [_, queries, keys], values: Laid { size, .. }, .. } = *self.given;
+        let Attention { heads, kv_heads, .. } = of;
         let (block, head) = (place / (heads / self.heads), place % (heads / self.heads) * self.heads);
         let blocks = queries.div_ceil(self.queries);
         let (text, query) = (block / blocks, block % blocks * self.queries);
@@ -188,8 +221,12 @@ impl<'a> Task<'a> {
         for keys in blocks_of(seen.unwrap_or(0..0), run, self.runs) {
             for (place, rows) in groups.iter().enumerate() {
                 let states = &mut running[place * count * group..][..count * group];
-                // The first asks for all heads' keys and values at once, which lie beside each other.
-                let asked = if place == 0 { groups.len() } else { 0 };
+                // The first asks for all heads' keys and values at once, where these lie beside each other.
+                let asked = match (self.given.keys.apart[1] == self.given.keys.size, place) {
+                    (true, 0) => groups.len(),
+                    (true, _) => 0,
+                    (false, _) => 1,
+                };
                 self.block(
                     rows,
                     keys.clone(),
@@ -220,7 +257,7 @@ impl<'a> Task<'a> {
         for (row, (scores, running)) in scores.chunks_exact_mut(KEYS).zip(running).enumerate() {
             let mask = rows.masks.get(row);
             let mask = mask.map(|mask| if mask.len() == 1 { *mask } else { &mask[keys.clone()] });
-            (self.softmax)(&mut scores[..keys.len()], mask, self.given.softcap, running);
+            (self.softmax)(&mut scores[..keys.len()], mask, self.given.of.softcap, running);
             let factor = running.factor;
             if factor != 1.0 {
                 results[row].iter_mut().for_each(|number| *number *= factor);
@@ -230,15 +267,15 @@ impl<'a> Task<'a> {
     }
 
     /// Adds up what units of different keys have, once all are computed.
-    pub(super) fn finish(self) {
-        let (size, runs) = (self.given.sizes[1], self.runs);
+    pub(in super::super) fn finish(self) {
+        let (size, runs) = (self.given.values.size, self.runs);
         if runs == 1 {
             return;
         }
         let units =
             self.units.into_iter().map(|unit| unit.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut units: Vec<Unit<'_>> = units.collect();
-        let (group, kv_heads) = (self.given.heads / self.given.kv_heads, self.given.kv_heads);
+        let (group, kv_heads) = (self.given.of.heads / self.given.of.kv_heads, self.given.of.kv_heads);
         for of_text in units.chunks_exact_mut(runs) {
             let Some((first, others)) = of_text.split_first_mut() else { continue };
             let count = first.results.len();
@@ -277,20 +314,26 @@ struct Of {
 impl Of {
     /// The rows of so many queries, those of the heads of a query beside each other.
     fn rows<'t>(self, task: &'t Task<'_>, queries: usize) -> Rows<'t> {
-        let Given { heads, kv_heads, lengths: [batch, all, _], sizes, q, scale, mask, .. } = *task.given;
-        let mut scaled = Vec::with_capacity(queries * self.heads * sizes[0]);
+        let Given { of, lengths: [_, all, _], keys, values, q, mask } = *task.given;
+        let Attention { heads, kv_heads, scale, .. } = of;
+        let mut scaled = Vec::with_capacity(queries * self.heads * keys.size);
         let mut masks = vec![];
         for query in self.query..self.query + queries {
-            let first = ((self.text * all + query) * heads + self.head) * sizes[0];
-            scaled.extend(q[first..][..self.heads * sizes[0]].iter().map(|number| number * scale));
+            let first = ((self.text * all + query) * heads + self.head) * keys.size;
+            scaled.extend(q[first..][..self.heads * keys.size].iter().map(|number| number * scale));
             let each = (self.head..self.head + self.heads).map(|head| [self.text, head, query]);
             masks.extend(mask.iter().flat_map(|mask| each.clone().map(|places| mask.row(places))));
         }
-        let kv_head = self.text * kv_heads + self.head / (heads / kv_heads);
-        let strides = sizes.map(|size| batch * kv_heads * size);
-        let (keys, values) =
-            (&task.given.keys[kv_head * sizes[0]..], &task.given.values[kv_head * sizes[1]..]);
-        Rows { kernel: task.kernel, q: scaled, masks, keys, values, sizes, strides }
+        let kv_head = self.head / (heads / kv_heads);
+        Rows {
+            kernel: task.kernel,
+            q: scaled,
+            masks,
+            keys: keys.of(self.text, kv_head),
+            values: values.of(self.text, kv_head),
+            sizes: [keys.size, values.size],
+            strides: [keys.apart[2], values.apart[2]],
+        }
     }
 }
 
