@@ -1,6 +1,6 @@
 //! A session: options in, runs and placement out.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use ndarray::ArrayD;
 use ort::environment::Environment;
@@ -202,6 +202,10 @@ fn stored_bytes(lowered: &Lowered) -> u64 {
     entries.filter_map(|entry| entry.value.parse::<u64>().ok()).sum()
 }
 
+/// Whether the process has a session with the runtime's own operators. ONNX Runtime keeps one table of domains, and looks whether it
+/// has one before it adds it: of two sessions that are made at once the first ones, the second would be refused.
+static KNOWN: Mutex<bool> = Mutex::new(false);
+
 /// A session; with the runtime's own operators, where the graph has some.
 pub(super) fn create(
     environment: &Environment,
@@ -220,7 +224,8 @@ pub(super) fn create(
     if options.map_weights == Some(true) {
         builder = builder.with_prepacking(false)?;
     }
-    if lowered.model.opset_import.iter().any(|set| set.domain == operators::DOMAIN) {
+    let own = lowered.model.opset_import.iter().any(|set| set.domain == operators::DOMAIN);
+    if own {
         builder = builder.with_operators(operators::domain()?)?;
     }
     if options.precision == Precision::F16 {
@@ -234,7 +239,15 @@ pub(super) fn create(
     let (mut builder, model) = in_memory::give(builder, lowered, !provider.is_exclusive())?;
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;
+    let mut known = own.then(|| KNOWN.lock().unwrap_or_else(PoisonError::into_inner));
+    if known.as_deref() == Some(&true) {
+        known = None;
+    }
     let session = builder.commit_from_memory(&prost::Message::encode_to_vec(model.as_ref()))?;
+    if let Some(known) = known.as_deref_mut() {
+        *known = true;
+    }
+    drop(known);
     let placement = placement::of(&session)?;
     Ok((session, placement))
 }
@@ -250,7 +263,7 @@ impl Compiled for Running {
     fn run(&self, inputs: &Values) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         // A panic in another thread cannot leave a session half-changed: it is changed by the engine alone.
-        let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.cached.is_empty() {
             let mut state = KvState::default();
             let mut outputs = self.run_in(&mut session, inputs, &mut state).map_err(failed)?;
@@ -266,7 +279,7 @@ impl Compiled for Running {
 
     fn run_with_state(&self, inputs: Values, state: &mut KvState) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
-        let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         self.run_in(&mut session, &inputs, state).map_err(failed)
     }
 
