@@ -17,6 +17,8 @@ pub(super) const NAME: &str = "CachedAttention";
 /// Where past keys and values are among the operands, and where all of them are among the results.
 pub(super) const PAST: [usize; 2] = [3, 4];
 
+/// Of queries `[batch, q, heads·size]`, new keys and values `[batch, q, kv_heads·size]`, past ones `[past, batch, kv_heads, size]` and a
+/// mask where there is one: `[batch, q, heads·size]`, all keys and all values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CachedAttention(Attention);
 
@@ -87,17 +89,21 @@ fn append<'c>(
     new: &[f32],
     [batch, queries, width]: [usize; 3],
 ) -> ort::Result<ValueRefMut<'c>> {
-    let past_at = past.try_extract_tensor::<f32>()?.1.as_ptr();
+    let (past_at, before) = {
+        let (_, past) = past.try_extract_tensor::<f32>()?;
+        (past.as_ptr(), past.len())
+    };
     let (_, all) = present.try_extract_tensor_mut::<f32>()?;
+    if new.len() != batch * queries * width || all.len() != before + new.len() {
+        return Err(ort::Error::new("attention got keys that do not fit the cache"));
+    }
     let lie_there = ptr::eq(past_at, all.as_ptr());
-    let before = all.len().checked_sub(new.len()).filter(|_| new.len() == batch * queries * width);
-    let before = before.ok_or_else(|| ort::Error::new("attention got keys that do not fit the cache"))?;
     let (there, appended) = all.split_at_mut(before);
     if !lie_there {
         there.copy_from_slice(past.try_extract_tensor::<f32>()?.1);
     }
     for (position, all) in appended.chunks_exact_mut((batch * width).max(1)).enumerate() {
-        for (text, to) in all.chunks_exact_mut(width).enumerate() {
+        for (text, to) in all.chunks_exact_mut(width.max(1)).enumerate() {
             to.copy_from_slice(&new[(text * queries + position) * width..][..width]);
         }
     }
