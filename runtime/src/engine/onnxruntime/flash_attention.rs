@@ -2,14 +2,17 @@
 //! arXiv:2205.14135): scores of a block of keys are all that is ever there, where ONNX Runtime's kernel writes those of all
 //! queries and keys to memory, 1 GB of Stable Diffusion's largest at 512 pixels.
 
+mod given;
 mod rows;
 mod softmax;
+mod units;
 
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
-pub(super) use self::rows::{Given, Laid};
-use self::rows::{Mask, Task};
+use self::given::Mask;
+pub(super) use self::given::{Given, Laid};
+use self::units::Task;
 use super::operators::missing;
 
 /// Heads of queries, and those of keys and values that neighbours share.
