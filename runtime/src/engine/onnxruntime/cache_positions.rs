@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-use ndarray::{ArrayD, ArrayViewD, IxDyn};
+use ndarray::{ArrayD, ArrayView4, ArrayViewD, IxDyn};
 use ort::memory::{Allocator, MemoryInfo};
 use ort::ortsys;
 use ort::value::{DynValue, TensorElementType};
@@ -13,7 +13,8 @@ use super::cached_attention;
 use super::operators::DOMAIN;
 use crate::engine::KvState;
 use crate::graph::dims::SEQUENCE;
-use crate::onnx::{self, Model};
+use crate::onnx::Model;
+use crate::onnx::dimension::Value as Length;
 use crate::{Value, Values};
 
 /// A tensor that an engine holds from one run to the next.
@@ -48,7 +49,9 @@ impl CachePositions {
 
     /// The same as `[batch, kv_heads, positions, size]`.
     pub(super) fn heads_first(&self) -> ArrayD<f32> {
-        heads_first(self.shape.as_slice(), &self.numbers[..self.len()])
+        let view = ArrayView4::from_shape(self.shape, &self.numbers[..self.len()]);
+        let view = view.map(|view| view.permuted_axes([1, 2, 0, 3]).as_standard_layout().into_owned());
+        view.unwrap_or_default().into_dyn()
     }
 
     /// Takes off the last positions.
@@ -61,17 +64,20 @@ impl CachePositions {
         self.shape.iter().product()
     }
 
-    /// What there is to be when so many positions are appended: in the same memory, or where it has no room in another, which is empty.
-    ///
-    /// Twice of what is needed, of which pages that nothing was written to take no memory.
-    pub(super) fn grown(&self, count: usize) -> Result<[usize; 4], Self> {
+    /// Its lengths when so many positions are appended.
+    pub(super) fn appended(&self, count: usize) -> [usize; 4] {
         let [positions, rest @ ..] = self.shape;
-        let shape = [positions + count, rest[0], rest[1], rest[2]];
-        if shape.iter().product::<usize>() <= self.numbers.len() {
-            return Ok(shape);
-        }
-        let room = (2 * shape[0]).max(FEWEST) * rest.iter().product::<usize>();
-        Err(Self { numbers: vec![0.0; room], shape })
+        [positions + count, rest[0], rest[1], rest[2]]
+    }
+
+    /// Empty memory for these lengths, where there is no room for them here.
+    ///
+    /// It is for twice as many positions; pages that nothing was written to take no memory.
+    pub(super) fn larger(&self, shape: [usize; 4]) -> Option<Self> {
+        let [positions, rest @ ..] = shape;
+        let one = rest.iter().product::<usize>();
+        let room = (2 * positions).max(FEWEST) * one;
+        (positions * one > self.numbers.len()).then(|| Self { numbers: vec![0.0; room], shape })
     }
 
     /// So much of its memory as a tensor, which nothing but it may read or write while there is the tensor.
@@ -109,7 +115,7 @@ impl CachedInputs {
         let attention = nodes.filter(|node| node.domain == DOMAIN && node.op_type == cached_attention::NAME);
         let names = attention.flat_map(|node| cached_attention::PAST.map(|place| node.input[place].clone()));
         let sequence = SEQUENCE.to_string();
-        let is_sequence = |dim: &onnx::dimension::Value| matches!(dim, onnx::dimension::Value::Parameter(name) if *name == sequence);
+        let is_sequence = |dim: &Length| matches!(dim, Length::Parameter(name) if *name == sequence);
         let found = graphs().flat_map(|graph| &graph.input).find_map(|info| {
             let shape = info.kind.as_ref()?.tensor.as_ref()?.shape.as_ref()?;
             let axis = shape.dim.iter().position(|dim| dim.value.as_ref().is_some_and(is_sequence))?;
@@ -154,12 +160,6 @@ impl CachedInputs {
         }
         Ok(taken)
     }
-}
-
-/// `[batch, kv_heads, positions, size]` of numbers `[positions, batch, kv_heads, size]`.
-pub(super) fn heads_first(shape: &[usize], numbers: &[f32]) -> ArrayD<f32> {
-    let view = ArrayViewD::from_shape(shape, numbers).map(|view| view.permuted_axes(IxDyn(&[1, 2, 0, 3])));
-    view.map_or_else(|_| ArrayD::zeros(IxDyn(&[0])), |view| view.as_standard_layout().into_owned())
 }
 
 /// A tensor over memory that outlives it.
@@ -212,11 +212,12 @@ mod tests {
     #[test]
     fn memory_grows_by_twice_what_is_needed() {
         let cached = CachePositions::of(numbered([1, 2, 3, 4]).view()).unwrap();
-        let larger = cached.grown(1).unwrap_err();
+        let larger = cached.larger(cached.appended(1)).unwrap();
         assert_eq!((larger.shape(), larger.numbers.len()), ([4, 1, 2, 4], FEWEST * 8));
-        assert_eq!(larger.grown(FEWEST - 4), Ok([FEWEST, 1, 2, 4]));
-        let larger = larger.grown(FEWEST - 3).unwrap_err();
+        assert_eq!(larger.appended(FEWEST - 4), [FEWEST, 1, 2, 4]);
+        assert_eq!(larger.larger([FEWEST, 1, 2, 4]), None);
+        let larger = larger.larger([FEWEST + 1, 1, 2, 4]).unwrap();
         assert_eq!(larger.numbers.len(), 2 * (FEWEST + 1) * 8);
-        assert_eq!(cached.grown(0), Ok([3, 1, 2, 4]));
+        assert_eq!(cached.larger(cached.appended(0)), None);
     }
 }

@@ -93,33 +93,27 @@ impl Running {
         session: &mut Session,
         inputs: &Values,
         state: &mut KvState,
-        cached: &mut Vec<(String, CachePositions)>,
+        cached: &mut [(String, CachePositions)],
     ) -> ort::Result<Values> {
         let mut given = self.given_of(inputs)?;
         let state_here = self.given_of(&state.host)?;
         given.extend(state_here.into_iter().filter(|(name, _)| self.takes(name)));
         for (name, held) in state.values.iter().filter(|(name, _)| self.takes(name)) {
-            given.push((
-                name,
-                match held {
-                    Held::Value(value) => value.into(),
-                    Held::Positions(cached) => Tensor::from_array(cached.heads_first())?.into(),
-                },
-            ));
+            let value: SessionInputValue<'_> = match held {
+                Held::Value(value) => value.into(),
+                Held::Positions(cached) => Tensor::from_array(cached.heads_first())?.into(),
+            };
+            given.push((name, value));
         }
         let (mut selected, mut present) = (OutputSelector::default(), vec![]);
         let appended = self.cached.appended(inputs);
-        for (name, cached) in &mut *cached {
+        for (name, cached) in cached.iter_mut() {
             let past = cached.tensor(cached.shape())?;
-            let mut grown = cached.grown(appended);
-            selected = selected.preallocate(
-                kv_state::output_of(name),
-                match &mut grown {
-                    Ok(shape) => cached.tensor(*shape)?,
-                    Err(other) => other.tensor(other.shape())?,
-                },
-            );
-            present.push(grown);
+            let shape = cached.appended(appended);
+            let mut larger = cached.larger(shape);
+            let room = larger.as_mut().unwrap_or(cached);
+            selected = selected.preallocate(kv_state::output_of(name), room.tensor(shape)?);
+            present.push((shape, larger));
             given.push((name, past.into()));
         }
         let options = RunOptions::new()?.with_outputs(selected);
@@ -139,11 +133,11 @@ impl Running {
         }
         drop(outputs);
         drop(options);
-        for ((_, cached), present) in cached.iter_mut().zip(present) {
-            match present {
-                Ok(shape) => cached.has_become(shape),
-                Err(other) => *cached = other,
+        for ((_, cached), (shape, larger)) in cached.iter_mut().zip(present) {
+            if let Some(larger) = larger {
+                *cached = larger;
             }
+            cached.has_become(shape);
         }
         Ok(rest)
     }
