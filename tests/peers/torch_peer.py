@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import safe_open
 from safetensors.torch import load_file
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import GenerationMixin
@@ -126,14 +127,21 @@ def unrouted(model: Any) -> int:
     return experts - experts * model.config.num_experts_per_tok // count
 
 
-def opened(config: dict[str, Any], checkpoint: Path) -> Any:
-    """The class that the file names: of `transformers`, or of `diffusers`."""
+def stored(checkpoint: Path) -> torch.dtype:
+    """The type of the weights, in which `transformers` computes by itself (`dtype="auto"`)."""
+    file = next(checkpoint.glob("*model*.safetensors"))
+    with safe_open(file, "pt") as tensors:
+        return tensors.get_tensor(next(iter(tensors.keys()))).dtype
+
+
+def opened(config: dict[str, Any], checkpoint: Path, dtype: torch.dtype) -> Any:
+    """The class that the file names, of `transformers` or of `diffusers`, in the type that the checkpoint is stored in."""
     if "_class_name" in config:
         import diffusers
 
-        model = getattr(diffusers, config["_class_name"]).from_pretrained(checkpoint, torch_dtype=torch.float32)
+        model = getattr(diffusers, config["_class_name"]).from_pretrained(checkpoint, torch_dtype=dtype)
     else:
-        model = getattr(transformers, config["architectures"][0]).from_pretrained(checkpoint, dtype=torch.float32)
+        model = getattr(transformers, config["architectures"][0]).from_pretrained(checkpoint, dtype=dtype)
     return model.eval().requires_grad_(False)
 
 
@@ -145,10 +153,12 @@ def main() -> None:
     transformers.logging.disable_progress_bar()
     config = json.loads((options.checkpoint / "config.json").read_text())
     began = time.perf_counter()
-    model = opened(config, options.checkpoint)
+    dtype = stored(options.checkpoint)
+    model = opened(config, options.checkpoint, dtype)
     load_ms = (time.perf_counter() - began) * 1e3
     tensors = load_file(options.checkpoint / "inputs.safetensors")
-    inputs = {name.removeprefix("in."): tensor for name, tensor in tensors.items()}
+    floating = {name: tensor.to(dtype) for name, tensor in tensors.items() if tensor.is_floating_point()}
+    inputs = {name.removeprefix("in."): tensor for name, tensor in (tensors | floating).items()}
     inputs |= kinds_of_tokens(model, inputs)
     if not options.generate:
         once = forward(model, inputs)
@@ -158,8 +168,7 @@ def main() -> None:
         once = decoder(model, inputs, options.generate)
     version = f"{torch.__version__}, transformers {transformers.__version__}"
     attention = getattr(model.config, "_attn_implementation", None)
-    size = 2 if config.get("dtype") in ("bfloat16", "float16") else 4
-    least = work(model, inputs, options.generate, size, once)
+    least = work(model, inputs, options.generate, dtype.itemsize, once)
     say(ready=True, peer="pytorch", version=version, attention=attention, load_ms=load_ms, work=least)
     serve(once)
 

@@ -33,6 +33,13 @@ const fn within(relative: f64, reason: &'static str) -> [Tolerance; 5] {
     ]
 }
 
+/// In which the CPU computes where it is asked to, and its processor has it.
+const BFLOAT16: &[Tolerance] = &[Tolerance {
+    precision: Precision::Bf16,
+    relative: 0.05,
+    reason: "bfloat16 has 8 bits of mantissa; only processors that compute in it have it",
+}];
+
 /// The quantized precisions of a backend.
 const fn tolerances(hardware: Hardware) -> &'static [Tolerance] {
     match hardware {
@@ -51,7 +58,9 @@ pub(super) fn precisions(backend: &BackendSuite) -> Vec<&'static Tolerance> {
     if asked.is_empty() {
         return own.collect();
     }
-    let all = own.chain(tolerances(backend.declared.hardware));
+    let hardware = backend.declared.hardware;
+    let narrow = if hardware == Hardware::Cpu { BFLOAT16 } else { &[] };
+    let all = own.chain(narrow).chain(tolerances(hardware));
     all.filter(|bound| asked.split(',').any(|name| name == bound.precision.name())).collect()
 }
 

@@ -44,7 +44,7 @@ def sdxl_unet() -> Checkpoint:
         "text_embeds": floats(1, 1280),
         "time_ids": np.array([[1024, 1024, 0, 0, 1024, 1024]], np.float32),
     }
-    return Checkpoint("UNet2DConditionModel", sizes, inputs)
+    return Checkpoint("UNet2DConditionModel", sizes, inputs, torch.bfloat16)
 
 
 def z_image() -> Checkpoint:

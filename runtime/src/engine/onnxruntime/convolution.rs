@@ -1,5 +1,5 @@
-//! Convolutions whose weights of 16 bits stay where they lie: windows of the input are laid side by side, and each block of
-//! weights is widened once and multiplied with all of them.
+//! Convolutions whose weights stay where they lie: windows of the input are laid side by side, and each block of weights is
+//! widened once, or in bfloat16 rounded, and multiplied with all of them.
 //!
 //! ONNX Runtime would keep such weights in single precision, and a second time in the order in which it reads them.
 
@@ -14,9 +14,9 @@ use ndarray::ArrayViewD;
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
-use self::product::{Chunk, Epilogue, Product};
+use self::product::{Chunk, Epilogue, Multiplied, Product};
 use self::windows::{Geometry, Scratch, Windows};
-use super::operators::{convolution, missing};
+use super::operators::{IN_BF16, convolution, missing};
 use super::panel;
 use super::stored::Stored;
 
@@ -65,6 +65,7 @@ struct Attributes {
     epsilon: f32,
     relu: bool,
     silu: bool,
+    in_bf16: bool,
 }
 
 impl Attributes {
@@ -79,6 +80,7 @@ impl Attributes {
             epsilon: context.get::<f32>(EPSILON).unwrap_or_default(),
             relu: context.get::<i64>(RELU) == Some(1),
             silu: context.get::<i64>(SILU) == Some(1),
+            in_bf16: context.get::<i64>(IN_BF16) == Some(1),
         }
     }
 
@@ -143,6 +145,18 @@ impl Attributes {
         (other_shape, addend): (&[i64], &[f32]),
     ) -> ort::Result<()> {
         let problem = || ort::Error::new(format!("{shape:?} and {other_shape:?} have no sum"));
+        if let Some(apart) = of_channels(shape, other_shape) {
+            let mut result = context.output(0, shape.to_vec())?.ok_or_else(missing)?;
+            let (_, result) = result.try_extract_tensor_mut::<f32>()?;
+            let channels = result.chunks_exact_mut(apart).zip(sums.chunks_exact(apart));
+            for ((result, sums), addend) in channels.zip(addend.iter().cycle()) {
+                for (result, sum) in result.iter_mut().zip(sums) {
+                    let sum = sum + addend;
+                    *result = if self.relu && sum < 0.0 { 0.0 } else { sum };
+                }
+            }
+            return Ok(());
+        }
         let rank = shape.len().max(other_shape.len());
         let at =
             |shape: &[i64], axis: usize| (axis + shape.len()).checked_sub(rank).map_or(1, |at| shape[at]);
@@ -164,6 +178,17 @@ impl Attributes {
         }
         Ok(())
     }
+}
+
+/// How many numbers of a result of this shape each number of an addend is for, where it has one for each channel, or for each channel of
+/// each image; none where its shape is another.
+fn of_channels(shape: &[i64], addend: &[i64]) -> Option<usize> {
+    let (&[batch, channels, ref lengths @ ..], &[images, of, ref others @ ..]) = (shape, addend) else {
+        return None;
+    };
+    let is_one = lengths.len() == others.len() && (images == 1 || images == batch) && of == channels;
+    let apart = lengths.iter().product::<i64>().unsigned_abs() as usize;
+    (is_one && apart > 0 && others.iter().all(|length| *length == 1)).then_some(apart)
 }
 
 impl<W: Stored> Operator for Convolution<W> {
@@ -198,7 +223,14 @@ impl<W: Stored> Kernel for Convolution<W> {
         let geometry = self.attributes.geometry(shape, weight_shape)?;
         let axes = shape.len() - 2;
         self.attributes.compute(context, &geometry, axes, 2, |epilogue, result| {
-            compute(context, &geometry, x, weight, epilogue, result)
+            let depth = geometry.depth();
+            // Both of a pair are of one window.
+            let pairs = panel::pairs().filter(|_| self.attributes.in_bf16 && depth.is_multiple_of(2));
+            let multiplied = match pairs {
+                Some(kernel) => Multiplied::in_bf16(kernel),
+                None => Multiplied::in_single(panel::kernel()),
+            };
+            compute(context, &geometry, multiplied, (x, weight), epilogue, result)
         })
     }
 }
@@ -207,12 +239,12 @@ impl<W: Stored> Kernel for Convolution<W> {
 fn compute<W: Stored>(
     context: &ComputeContext,
     geometry: &Geometry,
-    x: &[f32],
-    weight: &[W],
+    multiplied: Multiplied<W>,
+    (x, weight): (&[f32], &[W]),
     epilogue: &Epilogue<'_>,
     result: &mut [f32],
 ) -> ort::Result<()> {
-    let kernel = panel::kernel();
+    let kernel = multiplied.kernel;
     let chunks = Chunk::all(geometry, kernel, CHUNK);
     let mut scratch = SCRATCH.take();
     let Scratch { padded, laid } = &mut scratch;
@@ -220,7 +252,12 @@ fn compute<W: Stored>(
     for group in 0..geometry.groups {
         for chunk in &chunks {
             windows.lay(group, chunk, kernel, laid, |parts, lay| context.par_for(parts, parts, lay))?;
-            let product = Product::new(geometry, kernel, weight, group, epilogue, chunk, laid, result);
+            if multiplied.of_pairs {
+                laid.pair(chunk.panels.len(), kernel, geometry.depth(), |parts, pair| {
+                    context.par_for(parts, parts, pair)
+                })?;
+            }
+            let product = Product::new(geometry, multiplied, weight, group, epilogue, chunk, laid, result);
             context.par_for(product.blocks(), product.blocks(), |block| product.compute(block))?;
         }
     }

@@ -14,11 +14,10 @@ use ort::value::{TensorElementType, ValueRef};
 
 use super::linear_quantized::Blocks as CodeBlocks;
 use super::matmul::{self, Matmul};
-use super::operators::{FEW, IN_BF16};
+use super::operators::{FEW, IN_BF16, computes_in_bf16};
 use super::product::Product;
 use super::quantized::{self, Weight, Zeros};
 use super::stored::Stored;
-use super::tile::{Element, Kernel as Tile};
 use crate::graph::Dtype;
 use rows::Rows;
 use transposed::Transposed;
@@ -128,12 +127,10 @@ impl<W: Stored> Kernel for ExpertLinear<W> {
             (None, None) => out_of(context, self.transposed)?,
         };
         let (x, mut result) = (rows.gathered(), vec![0.0; rows.count() * out]);
-        let in_bf16 = bf16::kernel::<W>().filter(|_| self.in_bf16);
-        let narrow: Vec<bf16> = match in_bf16 {
-            Some(_) => x.iter().map(|x| Element::of(*x)).collect(),
-            None => vec![],
-        };
-        let single = |rows| matmul::kernel::<W>(rows).ok_or_else(|| ort::Error::new("there is no kernel"));
+        let in_bf16 = self.in_bf16 && computes_in_bf16();
+        let mut narrow = vec![bf16::ZERO; if in_bf16 { x.len() } else { 0 }];
+        f32::narrow(&x[..narrow.len()], &mut narrow);
+        let none = || ort::Error::new("there is no kernel");
         let mut rest = result.as_mut_slice();
         let mut products = vec![];
         for ((_, weight), group) in weights.into_iter().zip(&rows.groups) {
@@ -141,12 +138,15 @@ impl<W: Stored> Kernel for ExpertLinear<W> {
             rest = others;
             let range = group.first * rows.width..(group.first + group.rows.len()) * rows.width;
             let x = &x[range.clone()];
-            products.push(match in_bf16 {
+            products.push(match group.rows.len() {
                 _ if self.transposed => Job::Transposed(Transposed::new(x, weight, rows.width, mine)),
-                _ if group.rows.len() <= FEW => Job::Few(Product::new(x, weight, None, rows.width, mine)),
-                Some(kernel) => Job::narrow(kernel, &narrow[range], weight, mine, rows.width),
-                None => {
-                    let kernel = single(group.rows.len())?;
+                0..=FEW => Job::Few(Product::new(x, weight, None, rows.width, mine)),
+                count if in_bf16 => {
+                    let kernel = matmul::kernel(count).ok_or_else(none)?;
+                    Job::Narrow(Matmul::new(kernel, &narrow[range], weight, None, mine, rows.width))
+                }
+                count => {
+                    let kernel = matmul::kernel(count).ok_or_else(none)?;
                     Job::Many(Matmul::new(kernel, x, weight, None, mine, rows.width))
                 }
             });
@@ -289,18 +289,6 @@ enum Job<'a, W> {
     Many(Matmul<'a, W, f32>),
     Narrow(Matmul<'a, W, bf16>),
     Transposed(Transposed<'a, W>),
-}
-
-impl<'a, W: Stored> Job<'a, W> {
-    fn narrow(
-        kernel: Tile<W, bf16>,
-        x: &'a [bf16],
-        weight: &'a [W],
-        result: &'a mut [f32],
-        width: usize,
-    ) -> Self {
-        Self::Narrow(Matmul::new(kernel, x, weight, None, result, width))
-    }
 }
 
 impl<W: Stored> Blocks for Job<'_, W> {

@@ -30,13 +30,14 @@ pub(super) enum Stay {
 /// The model with weights as they are stored: linear layers and convolutions are the runtime's own operators, and embeddings are widened
 /// after they are looked up. None where it would be the same.
 ///
-/// `in_bf16` has all linear layers compute in bfloat16.
+/// `in_bf16` has all linear layers and large convolutions compute in bfloat16.
 pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option<Model> {
     let mut model = model.clone();
     let graph = model.graph.as_mut()?;
     let single = in_bf16 || stay == Stay::All;
     let linear = own_linear(graph, single, in_bf16);
-    let convolutions = stay != Stay::Linear && convolutions::own_convolutions(graph, stay == Stay::All);
+    let convolutions =
+        (in_bf16 || stay != Stay::Linear) && convolutions::own_convolutions(graph, single, in_bf16);
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
     let merged = merged::merge_quantized(graph);
     let widened = widen(graph, stay);

@@ -8,10 +8,13 @@
 
 use std::sync::PoisonError;
 
+use half::bf16;
+
 use super::panel;
-use super::product::{Slices, slices};
+use super::product::{Slices, ask_for, slices};
 use super::stored::Stored;
 use super::tile::{Element, Kernel};
+use crate::graph::Dtype;
 
 /// The most rows of the weight in a block: all rows of x are read once for each block.
 const LARGEST: usize = 128;
@@ -29,44 +32,104 @@ const DEPTH: usize = 512;
 /// products, 132 rows 0.88 times and 640 rows 0.7 times.
 const MANY: usize = 64;
 
-/// The fastest way that this processor has to multiply so many rows in single precision.
-pub(super) fn kernel<W: Stored>(rows: usize) -> Option<Kernel<W, f32>> {
-    match rows >= MANY {
-        true => Some(|x, weights, width, result| by_panels(panel::kernel(), x, weights, width, result)),
-        false => f32::kernel::<W>(),
-    }
+/// The fastest way that this processor has to multiply so many rows; none where it does not compute in this type.
+pub(super) fn kernel<W: Stored, E: Element>(rows: usize) -> Option<Kernel<W, E>> {
+    let panels = if rows >= MANY { E::panels() } else { None };
+    panels.or_else(E::kernel)
 }
 
 /// Adds the products of all rows of x with the rows of a weight block, laid out as panels.
-fn by_panels<W: Stored>(
-    kernel: panel::Kernel,
-    x: &[f32],
+pub(super) fn by_panels<W: Stored>(x: &[f32], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
+    in_panels::<W, 1>(panel::kernel(), x, weights, width, W::widen, result);
+}
+
+/// The same in bfloat16. Two numbers of a row are as one of 32 bits: a panel holds pairs, and a register meets pairs.
+pub(super) fn by_panels_of_pairs<W: Stored>(
+    x: &[bf16],
     weights: &[W],
     width: usize,
     result: &mut [&mut [f32]],
 ) {
-    let out = weights.len() / width;
+    // SAFETY: all bits are a number in either type.
+    #[allow(unsafe_code)]
+    let (before, pairs, after) = unsafe { x.align_to::<f32>() };
+    match panel::pairs().filter(|_| width.is_multiple_of(2) && before.is_empty() && after.is_empty()) {
+        Some(kernel) => in_panels::<W, 2>(kernel, pairs, weights, width / 2, narrow_pairs, result),
+        None => {
+            if let Some(kernel) = bf16::kernel::<W>() {
+                kernel(x, weights, width, result);
+            }
+        }
+    }
+}
+
+/// Rounds weights to bfloat16, two in a number.
+pub(super) fn narrow_pairs<W: Stored>(weights: &[W], pairs: &mut [f32]) {
+    // SAFETY: all bits are a number in either type, and nothing is before or after: 32 bits hold two of 16 wherever they lie.
+    #[allow(unsafe_code)]
+    let (_, narrow, _) = unsafe { pairs.align_to_mut::<bf16>() };
+    W::narrow(weights, narrow);
+}
+
+/// As [`by_panels`], of rows of so many numbers of 32 bits, which hold `PER` weights each.
+fn in_panels<W: Stored, const PER: usize>(
+    kernel: panel::Kernel,
+    x: &[f32],
+    weights: &[W],
+    width: usize,
+    numbers: fn(&[W], &mut [f32]),
+    result: &mut [&mut [f32]],
+) {
+    let out = weights.len() / (PER * width);
     let depth = width.div_ceil(width.div_ceil(DEPTH));
+    let lying = lying::<W, PER>(weights);
     let mut wide = vec![0.0; kernel.lanes * depth];
     let mut panels = vec![0.0; out.next_multiple_of(kernel.columns) * depth];
     for start in (0..width).step_by(depth) {
         let taken = depth.min(width - start);
-        let lanes = weights.chunks(kernel.lanes * width).enumerate();
+        let lanes = weights.chunks(kernel.lanes * width * PER).enumerate();
         for (at, weights) in lanes.map(|(part, weights)| (part * kernel.lanes, weights)) {
-            for (wide, weights) in wide.chunks_exact_mut(depth).zip(weights.chunks_exact(width)) {
-                W::widen(&weights[start..start + taken], &mut wide[..taken]);
+            let panel = &mut panels[at / kernel.columns * kernel.columns * depth..];
+            let all = weights.len() == kernel.lanes * width * PER;
+            if let Some(lying) = lying.filter(|_| all) {
+                (kernel.transposed)(&lying[at * width + start..], width, taken, panel, at % kernel.columns);
+                continue;
+            }
+            for (wide, weights) in wide.chunks_exact_mut(depth).zip(weights.chunks_exact(width * PER)) {
+                numbers(&weights[start * PER..(start + taken) * PER], &mut wide[..taken]);
             }
             // Rows beyond the last hold what came before, and so do their columns, which nobody reads.
-            let panel = &mut panels[at / kernel.columns * kernel.columns * depth..];
             (kernel.transposed)(&wide, depth, taken, panel, at % kernel.columns);
         }
-        for (x, rows) in x.chunks(kernel.rows * width).zip(result.chunks_mut(kernel.rows)) {
+        let tiles = result.len().div_ceil(kernel.rows);
+        for (tile, (x, rows)) in x.chunks(kernel.rows * width).zip(result.chunks_mut(kernel.rows)).enumerate()
+        {
+            ask_for_next(weights, [width, start + taken, depth].map(|numbers| numbers * PER), tile, tiles);
             for (place, panel) in panels.chunks_exact(kernel.columns * depth).enumerate() {
                 let first = place * kernel.columns;
                 let columns = first..out.min(first + kernel.columns);
                 (kernel.add_products)(&x[start..], width, &panel[..taken * kernel.columns], columns, rows);
             }
         }
+    }
+}
+
+/// Weights as numbers of 32 bits, where they are such as they lie.
+fn lying<W: Stored, const PER: usize>(weights: &[W]) -> Option<&[f32]> {
+    let same = W::DTYPE == if PER == 1 { Dtype::F32 } else { Dtype::Bf16 };
+    // SAFETY: all bits are a number in either type.
+    #[allow(unsafe_code)]
+    let (before, numbers, after) = unsafe { weights.align_to::<f32>() };
+    (same && before.is_empty() && after.is_empty()).then_some(numbers)
+}
+
+/// Asks for a part of the weights that the next panels are made of, one of so many, while these ones are multiplied.
+fn ask_for_next<W: Stored>(weights: &[W], [width, start, depth]: [usize; 3], part: usize, parts: usize) {
+    let rows = weights.len() / width;
+    for row in part * rows / parts..(part + 1) * rows / parts {
+        let row = &weights[row * width..][..width];
+        let next = &row[start..width.min(start + depth)];
+        ask_for(next.as_ptr(), size_of_val(next));
     }
 }
 
@@ -118,7 +181,7 @@ impl<'a, W: Stored, E: Element> Matmul<'a, W, E> {
 
 #[cfg(test)]
 mod tests {
-    use half::{bf16, f16};
+    use half::f16;
 
     use super::super::product::testing::{numbers, wanted};
     use super::*;
@@ -137,7 +200,8 @@ mod tests {
     ) {
         let Some(kernel) = kernel else { return };
         let out = 37;
-        let x: Vec<E> = numbers(rows * width, 1).into_iter().map(E::of).collect();
+        let mut x = vec![E::default(); rows * width];
+        E::of(&numbers(rows * width, 1), &mut x);
         let weight: Vec<W> = numbers(out * width, 2).into_iter().map(of).collect();
         let exact: Vec<f32> = x.iter().map(|x| x.single()).collect();
         for bias in [None, Some(numbers(out, 3))] {
@@ -168,7 +232,7 @@ mod tests {
     fn panels_of_any_number_of_rows_and_any_width() {
         fn nth<W: Stored, const N: usize>(x: &[f32], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
             let kernels = panel::kernels();
-            by_panels(kernels[N.min(kernels.len() - 1)], x, weights, width, result);
+            in_panels::<W, 1>(kernels[N.min(kernels.len() - 1)], x, weights, width, W::widen, result);
         }
         // Fewer rows than a tile, exactly one, some more; widths of less than a register, of one and more, and of several panels.
         for (rows, width) in [(1, 5), (7, 16), (12, 37), (13, 64), (25, 100), (31, 1100)] {
@@ -181,8 +245,13 @@ mod tests {
             for kernel in [nth::<f32, 0>, nth::<f32, 1>, nth::<f32, 2>] {
                 check_with::<f32, f32>(Some(kernel), rows, width, |x| x, 1e-4);
             }
+            check_with::<bf16, bf16>(bf16::panels(), rows, width, bf16::from_f32, 1e-4);
+            check_with::<f16, bf16>(bf16::panels(), rows, width, f16::from_f32, 0.15);
+            check_with::<f32, bf16>(bf16::panels(), rows, width, |x| x, 0.15);
         }
-        check_with::<bf16, f32>(kernel::<bf16>(MANY), MANY, 70, bf16::from_f32, 1e-4);
+        check_with::<bf16, f32>(kernel(MANY), MANY, 70, bf16::from_f32, 1e-4);
+        check_with::<bf16, bf16>(kernel(MANY), MANY, 70, bf16::from_f32, 1e-4);
+        check_with::<bf16, bf16>(kernel(MANY), MANY, 71, bf16::from_f32, 1e-4);
     }
 
     #[test]
@@ -205,13 +274,5 @@ mod tests {
         };
         let (plain, fastest) = (of(super::super::tile::portable), of(f32::kernel().unwrap()));
         assert!(plain.iter().zip(&fastest).all(|(a, b)| (a - b).abs() < 1e-5));
-    }
-
-    #[test]
-    fn bfloat16_is_rounded_to_the_nearest() {
-        for x in numbers(10_000, 4).into_iter().chain([0.0, -0.0, 1e-40, f32::MAX, f32::INFINITY]) {
-            assert_eq!(<bf16 as Element>::of(x), bf16::from_f32(x), "{x}");
-        }
-        assert!(<bf16 as Element>::of(f32::NAN).is_nan());
     }
 }

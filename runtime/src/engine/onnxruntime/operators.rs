@@ -159,12 +159,14 @@ impl<W: Stored> Kernel for Linear<W> {
             let product = Product::new(x, weight, bias, width, result);
             return context.par_for(product.blocks(), product.blocks(), |block| product.compute(block));
         }
-        if let Some(kernel) = bf16::kernel::<W>().filter(|_| self.in_bf16) {
-            let x: Vec<bf16> = x.iter().map(|x| Element::of(*x)).collect();
+        if let Some(kernel) = matmul::kernel::<W, bf16>(count).filter(|_| self.in_bf16) {
+            let mut narrow = vec![bf16::ZERO; x.len()];
+            f32::narrow(x, &mut narrow);
+            let x = narrow;
             let product = Matmul::new(kernel, &x, weight, bias, result, width);
             return context.par_for(product.blocks(), product.blocks(), |block| product.compute(block));
         }
-        let kernel = matmul::kernel::<W>(count)
+        let kernel = matmul::kernel::<W, f32>(count)
             .ok_or_else(|| ort::Error::new("there is no kernel for single precision"))?;
         let product = Matmul::new(kernel, x, weight, bias, result, width);
         context.par_for(product.blocks(), product.blocks(), |block| product.compute(block))

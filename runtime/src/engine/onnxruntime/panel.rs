@@ -48,6 +48,16 @@ pub(super) fn kernel() -> Kernel {
     PORTABLE
 }
 
+/// The way for panels of pairs of numbers in bfloat16, which multiplies both and adds both to a sum in single precision; none where
+/// the processor does not compute in bfloat16.
+pub(super) fn pairs() -> Option<Kernel> {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bf16") {
+        return Some(x86::AVX512_BF16);
+    }
+    None
+}
+
 /// All ways that this processor has, the plain one first.
 #[cfg(test)]
 pub(super) fn kernels() -> Vec<Kernel> {
@@ -284,7 +294,7 @@ fn transposed_portable(rows: &[f32], stride: usize, taken: usize, panel: &mut [f
 unsafe fn transposed<V: Lanes>(rows: &[f32], stride: usize, taken: usize, panel: &mut [f32], at: usize) {
     let columns = V::LANES * V::REGISTERS;
     let whole = taken - taken % V::LANES;
-    assert!(stride >= taken && rows.len() >= V::LANES * stride);
+    assert!(stride >= taken && rows.len() >= (V::LANES - 1) * stride + taken);
     assert!(at + V::LANES <= columns && panel.len() >= taken * columns);
     for start in (0..whole).step_by(V::LANES) {
         // SAFETY: the caller's; each row has as many numbers as a register from `start` on, and so has each row of the panel from `at`.

@@ -8,17 +8,21 @@
 use half::bf16;
 
 use super::stored::Stored;
+use super::{matmul, panel};
 
 /// Rows of the weight in a tile.
 pub(super) const COLUMNS: usize = 4;
 
 /// What a product of many rows is computed in.
-pub(super) trait Element: Stored {
-    /// The nearest one.
-    fn of(number: f32) -> Self;
+pub(super) trait Element: Stored + Default {
+    /// The nearest ones.
+    fn of<W: Stored>(stored: &[W], numbers: &mut [Self]);
 
-    /// The fastest way that this processor has; none where it does not compute in this type.
+    /// The fastest way that this processor has for a few rows; none where it does not compute in this type.
     fn kernel<W: Stored>() -> Option<Kernel<W, Self>>;
+
+    /// The same for so many rows that weights are worth being laid out as panels (`panel.rs`).
+    fn panels<W: Stored>() -> Option<Kernel<W, Self>>;
 }
 
 /// Adds the products of all rows of x with the rows of a weight block to the block's part of each row of the result.
@@ -26,8 +30,8 @@ pub(super) type Kernel<W, E> = fn(x: &[E], weights: &[W], width: usize, result: 
 
 impl Element for f32 {
     #[inline(always)]
-    fn of(number: f32) -> Self {
-        number
+    fn of<W: Stored>(stored: &[W], numbers: &mut [Self]) {
+        W::widen(stored, numbers);
     }
 
     fn kernel<W: Stored>() -> Option<Kernel<W, Self>> {
@@ -39,14 +43,16 @@ impl Element for f32 {
         }
         Some(portable)
     }
+
+    fn panels<W: Stored>() -> Option<Kernel<W, Self>> {
+        Some(matmul::by_panels)
+    }
 }
 
 impl Element for bf16 {
     #[inline(always)]
-    fn of(number: f32) -> Self {
-        let bits = number.to_bits();
-        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-        Self::from_bits(if number.is_nan() { 0x7fc0 } else { rounded as u16 })
+    fn of<W: Stored>(stored: &[W], numbers: &mut [Self]) {
+        W::narrow(stored, numbers);
     }
 
     fn kernel<W: Stored>() -> Option<Kernel<W, Self>> {
@@ -56,6 +62,10 @@ impl Element for bf16 {
             return Some(x86::avx512bf16);
         }
         None
+    }
+
+    fn panels<W: Stored>() -> Option<Kernel<W, Self>> {
+        panel::pairs().map(|_| matmul::by_panels_of_pairs::<W> as Kernel<W, Self>)
     }
 }
 
@@ -95,12 +105,11 @@ unsafe fn block<W: Stored, V: Vector>(
     let columns = weights.len() / width;
     let depth = width.div_ceil(width.div_ceil(DEPTH)).next_multiple_of(V::LANES);
     // Columns beyond the last are zeros.
-    let mut panel = vec![V::Element::of(0.0); columns.next_multiple_of(COLUMNS) * depth];
+    let mut panel = vec![V::Element::default(); columns.next_multiple_of(COLUMNS) * depth];
     for start in (0..width).step_by(depth) {
         let taken = depth.min(width - start);
         for (wide, stored) in panel.chunks_exact_mut(depth).zip(weights.chunks_exact(width)) {
-            let stored = &stored[start..start + taken];
-            wide.iter_mut().zip(stored).for_each(|(wide, stored)| *wide = V::Element::of(stored.single()));
+            V::Element::of(&stored[start..start + taken], &mut wide[..taken]);
         }
         for (rows, result) in x.chunks(V::ROWS * width).zip(result.chunks_mut(V::ROWS)) {
             let rows = &rows[start..];

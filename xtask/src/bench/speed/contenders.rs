@@ -60,8 +60,8 @@ pub fn weft(binary: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Re
     command.arg("--bench").arg(opened).args(["--serve", "stdin", "--hw", "cpu", "--json"]);
     command.arg("--inputs").arg(checkpoint.join("inputs.safetensors"));
     command.args(["--threads", &threads.to_string()]);
-    if let Some(rounded) = work.rounded {
-        command.args(["--precision", rounded.precision]);
+    if let Some(precision) = work.precision {
+        command.args(["--precision", precision.name]);
     }
     if work.tokens > 0 {
         command.args(["--generate", &work.tokens.to_string()]);

@@ -140,11 +140,9 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
     let (least, probes) = (told(PYTORCH), told(MACHINE));
     // Quantized weights have so much of the bytes that PyTorch's checkpoint has.
     let size = |file: &str| Ok::<_, anyhow::Error>(checkpoint.join(file).metadata()?.len() as f64);
-    let share = match (work.gguf, work.rounded) {
-        (Some(file), _) => size(file)? / size("model.safetensors")?,
-        // With a scale of 16 bits for each 32, of the bits that the checkpoint has.
-        (None, Some(rounded)) => (rounded.bits + 0.5) / rounded.stored,
-        (None, None) => 1.0,
+    let share = match work.gguf {
+        Some(file) => size(file)? / size("model.safetensors")?,
+        None => work.precision.map_or(1.0, |precision| precision.share),
     };
     let times = in_turns(&mut all, results.rounds)?;
     results.memory.push(Memory::of(work.title, &all));

@@ -196,10 +196,7 @@ impl Results {
     }
 
     fn conditions(&self) -> String {
-        format!(
-            "float32, {} threads, in turns, medians of {} rounds, {}",
-            self.threads, self.rounds, self.machine
-        )
+        format!("{} threads, in turns, medians of {} rounds, {}", self.threads, self.rounds, self.machine)
     }
 
     /// For terminals.
@@ -225,9 +222,11 @@ impl Results {
         text.push_str(
             "\nA decoder with a cache and a gigabyte or more of weights leaves them in their mapped pages, in the type they \
              are stored in: it opens at once, and its prompts are slower. `Model::open(..)?.map_weights(false)` opens it \
-             for prompts instead. All compute in float32 but `llama.cpp bf16`, which rounds what it multiplies to \
-             bfloat16, and the rows of quantized weights, where weft and llama.cpp round what they multiply to 8 bits; \
-             both read the same file that llama.cpp quantized, and PyTorch the checkpoint in bfloat16. Vision-language models in 4 \
+             for prompts instead. All compute in float32 but the rows in bfloat16, where weft is asked for it \
+             (`--precision bf16`; float32 is what it computes in by itself), PyTorch computes in the checkpoint's type and \
+             `llama.cpp bf16` rounds what it multiplies, and the rows of quantized weights, where weft and llama.cpp round what \
+             they multiply to 8 bits and PyTorch computes with the checkpoint as it is; weft and llama.cpp read the same file \
+             that llama.cpp quantized. `llama.cpp` without a type and candle compute in float32. Vision-language models in 4 \
              bits are rounded by weft as the same checkpoint opens (`--precision int4`). A token reads every weight but the embeddings \
              once, and reading them is what takes its time: of float32 \
              weights nobody is faster than the memory, of bfloat16 ones half as much is read.\n",

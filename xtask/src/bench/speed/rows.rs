@@ -6,8 +6,8 @@ pub struct Work {
     pub name: &'static str,
     /// A quantized file within the checkpoint that is opened in its place.
     pub gguf: Option<&'static str>,
-    /// What weft rounds the weights of a checkpoint to as it opens it; the peers take them as they are.
-    pub rounded: Option<Rounded>,
+    /// What weft is told to compute in; the peers compute in what the checkpoint is stored in.
+    pub precision: Option<Precision>,
     /// The generated crate.
     pub model: &'static str,
     pub title: &'static str,
@@ -20,18 +20,23 @@ pub struct Work {
     pub opens_at_once: bool,
 }
 
-/// A precision of whole numbers in groups of 32.
+/// A precision that is asked for.
 #[derive(Clone, Copy)]
-pub struct Rounded {
+pub struct Precision {
     /// Its name on the command line.
-    pub precision: &'static str,
-    pub bits: f64,
-    /// The bits that the checkpoint has.
-    pub stored: f64,
+    pub name: &'static str,
+    /// Bytes of its weights for one of the checkpoint's.
+    pub share: f64,
 }
 
-const INT4: Option<Rounded> = Some(Rounded { precision: "int4", bits: 4.0, stored: 16.0 });
-const INT8: Option<Rounded> = Some(Rounded { precision: "int8", bits: 8.0, stored: 32.0 });
+/// Whole numbers in groups of 32, with a scale of 16 bits for each.
+const fn whole(name: &'static str, bits: f64, stored: f64) -> Option<Precision> {
+    Some(Precision { name, share: (bits + 0.5) / stored })
+}
+
+const INT4: Option<Precision> = whole("int4", 4.0, 16.0);
+const INT8: Option<Precision> = whole("int8", 8.0, 32.0);
+const BF16: Option<Precision> = Some(Precision { name: "bf16", share: 1.0 });
 
 /// One row of the table.
 pub struct Measure {
@@ -104,7 +109,7 @@ const fn forward(
     Work {
         name,
         gguf: None,
-        rounded: None,
+        precision: None,
         model,
         title,
         tokens: 0,
@@ -112,6 +117,11 @@ const fn forward(
         peers: &[],
         opens_at_once: false,
     }
+}
+
+/// In bfloat16, as PyTorch too computes where the checkpoint is stored in it.
+const fn in_bf16(work: Work) -> Work {
+    Work { precision: BF16, ..work }
 }
 
 /// Vision models in a forward pass of an image or a video.
@@ -126,7 +136,7 @@ const fn seen(what: &'static str) -> Measure {
 
 /// Vision models whose weights and inputs of layers are rounded to 8 bits; PyTorch computes in float32.
 const fn in_8_bits(name: &'static str, title: &'static str, measures: &'static [Measure]) -> Work {
-    Work { rounded: INT8, ..vision(name, title, measures) }
+    Work { precision: INT8, ..vision(name, title, measures) }
 }
 
 /// What these are to reach.
@@ -181,7 +191,7 @@ const fn llama(name: &'static str, title: &'static str) -> Work {
     Work {
         name,
         gguf: None,
-        rounded: None,
+        precision: None,
         model: "llama",
         title,
         tokens: 16,
@@ -232,39 +242,40 @@ pub const WORKS: [Work; 42] = [
     forward("perceiver", "perceiver", "Perceiver (language)", &[run("1 text of 2048 bytes")]),
     forward("patchtst", "patchtst", "PatchTST", &[run("7 series of 512 steps")]),
     forward("unet", "unet-2d-condition", "UNet of Stable Diffusion 1.5", &[denoised("2 latents of 64 x 64")]),
-    forward(
+    in_bf16(forward(
         "sdxl_unet",
         "unet-2d-condition",
-        "UNet of Stable Diffusion XL",
+        "UNet of Stable Diffusion XL in bfloat16",
         &[denoised("1 latent of 128 x 128")],
-    ),
-    forward(
+    )),
+    in_bf16(forward(
         "z_image",
         "z-image-transformer-2d",
         "Transformer of Z-Image in bfloat16, 8 of 30 layers",
         &[denoised("1 latent of 64 x 64, 64 tokens")],
-    ),
+    )),
     forward(
         "vae",
         "autoencoder-kl",
         "Autoencoder of Stable Diffusion 1.5",
         &[denoised("1 image of 512 px, there and back")],
     ),
-    decoder("smolvlm", "SmolVLM-500M in bfloat16", SMOLVLM),
-    Work { rounded: INT4, ..decoder("smolvlm", "SmolVLM-500M in 4 bits", SMOLVLM) },
-    decoder("qwen2_vl", "Qwen2-VL-2B in bfloat16", QWEN2_VL),
-    Work { rounded: INT4, ..decoder("qwen2_vl", "Qwen2-VL-2B in 4 bits", QWEN2_VL) },
-    decoder("llava", "LLaVA-1.5-7B in bfloat16, 8 of 32 layers", LLAVA),
-    Work { rounded: INT4, ..decoder("llava", "LLaVA-1.5-7B in 4 bits, 8 of 32 layers", LLAVA) },
-    decoder(
+    in_bf16(decoder("smolvlm", "SmolVLM-500M in bfloat16", SMOLVLM)),
+    Work { precision: INT4, ..decoder("smolvlm", "SmolVLM-500M in 4 bits", SMOLVLM) },
+    in_bf16(decoder("qwen2_vl", "Qwen2-VL-2B in bfloat16", QWEN2_VL)),
+    Work { precision: INT4, ..decoder("qwen2_vl", "Qwen2-VL-2B in 4 bits", QWEN2_VL) },
+    in_bf16(decoder("llava", "LLaVA-1.5-7B in bfloat16, 8 of 32 layers", LLAVA)),
+    Work { precision: INT4, ..decoder("llava", "LLaVA-1.5-7B in 4 bits, 8 of 32 layers", LLAVA) },
+    in_bf16(decoder(
         "granitemoe",
         "Granite MoE 1B-A400M in bfloat16",
         &[
             Measure { key: "prefill", what: "prompt of 128 tokens", goals: USUAL },
             Measure { key: "token", what: "a token after it", goals: USUAL },
         ],
-    ),
+    )),
     Work {
+        precision: BF16,
         peers: &[Peer::LlamaCppBf16],
         ..decoder(
             "olmoe",
@@ -281,17 +292,19 @@ pub const WORKS: [Work; 42] = [
     },
     state_space("mamba", "mamba", "Mamba-130M"),
     Work {
+        precision: BF16,
         peers: &[Peer::LlamaCpp, Peer::LlamaCppBf16],
         ..state_space("mamba-bf16", "mamba", "Mamba-130M in bfloat16")
     },
     state_space("mamba2", "mamba2", "Mamba2-130M"),
     Work {
+        precision: BF16,
         peers: &[Peer::LlamaCpp, Peer::LlamaCppBf16],
         ..state_space("mamba2-bf16", "mamba2", "Mamba2-130M in bfloat16")
     },
     Work { peers: &[Peer::LlamaCpp, Peer::Candle], ..llama("llama", "Llama 1.1B") },
-    // As it is published; all but the last peer compute in float32.
     Work {
+        precision: BF16,
         peers: &[Peer::LlamaCpp, Peer::Candle, Peer::LlamaCppBf16],
         ..llama("llama-bf16", "Llama 1.1B in bfloat16")
     },

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::super::matmul::narrow_pairs;
 use super::super::panel::Kernel;
 use super::super::stored::Stored;
 use super::super::tile::Element;
@@ -106,11 +107,43 @@ impl Epilogue<'_> {
     }
 }
 
+/// What weights and windows are multiplied in.
+pub(super) struct Multiplied<W> {
+    pub(super) kernel: Kernel,
+    /// Whether a number of 32 bits holds two in bfloat16.
+    pub(super) of_pairs: bool,
+    /// Makes numbers of 32 bits of weights.
+    numbers: fn(&[W], &mut [f32]),
+}
+
+impl<W> Clone for Multiplied<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Multiplied<W> {}
+
+impl<W: Stored> Multiplied<W> {
+    pub(super) fn in_single(kernel: Kernel) -> Self {
+        Self { kernel, of_pairs: false, numbers: W::widen }
+    }
+
+    pub(super) fn in_bf16(kernel: Kernel) -> Self {
+        Self { kernel, of_pairs: true, numbers: narrow_pairs }
+    }
+
+    /// Numbers of the weight or of a window in one of 32 bits.
+    fn of_each(self) -> usize {
+        if self.of_pairs { 2 } else { 1 }
+    }
+}
+
 /// A block's channels of the result: of each image the rows of all positions.
 type Rows<'a> = Mutex<Vec<Vec<&'a mut [f32]>>>;
 
 pub(super) struct Product<'a, W> {
-    kernel: Kernel,
+    multiplied: Multiplied<W>,
     weight: &'a [W],
     depth: usize,
     /// The group's first channel of the result, and how many there are of all groups.
@@ -126,7 +159,7 @@ impl<'a, W: Stored> Product<'a, W> {
     #[expect(clippy::too_many_arguments, reason = "a product of two, and what becomes of it")]
     pub(super) fn new(
         geometry: &Geometry,
-        kernel: Kernel,
+        multiplied: Multiplied<W>,
         weight: &'a [W],
         group: usize,
         epilogue: &'a Epilogue<'a>,
@@ -146,7 +179,7 @@ impl<'a, W: Stored> Product<'a, W> {
             }
         }
         let blocks = blocks.into_iter().map(Mutex::new).collect();
-        Self { kernel, weight, depth, first, channels, epilogue, chunk, laid, blocks }
+        Self { multiplied, weight, depth, first, channels, epilogue, chunk, laid, blocks }
     }
 
     /// How many blocks there are to compute.
@@ -166,17 +199,19 @@ impl<'a, W: Stored> Product<'a, W> {
 
     /// The sums of the panels' positions.
     fn panels(&self, weights: &[W], images: &mut [Vec<&mut [f32]>]) {
-        let panel = self.kernel.panel(self.depth);
+        let Multiplied { kernel, numbers, .. } = self.multiplied;
+        let of_each = self.multiplied.of_each();
+        let (panel, depth) = (kernel.panel(self.depth), self.depth / of_each);
         let mut wide = vec![0.0; BLOCK * WIDE];
-        for start in (0..self.depth).step_by(WIDE) {
-            let taken = WIDE.min(self.depth - start);
+        for start in (0..depth).step_by(WIDE) {
+            let taken = WIDE.min(depth - start);
             for (wide, weights) in wide.chunks_exact_mut(WIDE).zip(weights.chunks_exact(self.depth)) {
-                W::widen(&weights[start..start + taken], &mut wide[..taken]);
+                numbers(&weights[start * of_each..(start + taken) * of_each], &mut wide[..taken]);
             }
             for (columns, panel) in self.chunk.panels.iter().zip(self.laid.panels.chunks_exact(panel)) {
-                let panel = &panel[start * self.kernel.columns..][..taken * self.kernel.columns];
+                let panel = &panel[start * kernel.columns..][..taken * kernel.columns];
                 let rows = &mut images[columns.image];
-                let products = if start == 0 { self.kernel.products } else { self.kernel.add_products };
+                let products = if start == 0 { kernel.products } else { kernel.add_products };
                 products(&wide, WIDE, panel, columns.first..columns.first + columns.count, rows);
             }
         }

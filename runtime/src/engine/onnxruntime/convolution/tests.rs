@@ -4,10 +4,12 @@ use std::convert::Infallible;
 
 use half::{bf16, f16};
 
-use super::super::panel::{PORTABLE, kernel};
+use super::super::panel::{PORTABLE, kernel, pairs};
 use super::super::product::testing::numbers;
+use super::super::stored::rounded;
 use super::windows::Task;
 use super::*;
+use crate::graph::Dtype;
 
 struct Case {
     x: Vec<i64>,
@@ -68,7 +70,8 @@ impl Case {
     #[track_caller]
     fn check<W: Stored>(&self, of: fn(f32) -> W) {
         let count = |shape: &[i64]| shape.iter().product::<i64>() as usize;
-        let x = numbers(count(&self.x), 1);
+        // That bfloat16 holds exactly.
+        let x: Vec<f32> = numbers(count(&self.x), 1).into_iter().map(|x| rounded(x).single()).collect();
         let weight: Vec<W> = numbers(count(&self.weight), 2).into_iter().map(of).collect();
         let (geometry, wanted) = (self.geometry().unwrap(), self.wanted(&x, &weight));
         let out = self.weight[0] as usize;
@@ -80,8 +83,16 @@ impl Case {
             Epilogue { bias: Some(&bias), normed: Some(normed), addend: None, relu: false },
             Epilogue { bias: Some(&bias), normed: None, addend: Some(&addend), relu: true },
         ];
+        let in_single = [(kernel(), CHUNK), (kernel(), 1), (PORTABLE, 1)];
+        let pairs = pairs().filter(|_| W::DTYPE == Dtype::Bf16 && geometry.depth().is_multiple_of(2));
+        let in_bf16 = pairs.into_iter().flat_map(|kernel| [(kernel, CHUNK), (kernel, 1)]);
         // Chunks of one panel, and all in one.
-        for (kernel, most) in [(kernel(), CHUNK), (kernel(), 1), (PORTABLE, 1)] {
+        let all = in_single
+            .map(|(kernel, most)| (Multiplied::in_single(kernel), most))
+            .into_iter()
+            .chain(in_bf16.map(|(kernel, most)| (Multiplied::in_bf16(kernel), most)));
+        for (multiplied, most) in all {
+            let kernel = multiplied.kernel;
             for epilogue in &epilogues {
                 let mut result = vec![f32::NAN; wanted.len()];
                 let Scratch { mut padded, mut laid } = Scratch::default();
@@ -93,9 +104,12 @@ impl Case {
                 for group in 0..geometry.groups {
                     for chunk in &Chunk::all(&geometry, kernel, most) {
                         windows.lay(group, chunk, kernel, &mut laid, each).unwrap();
+                        if multiplied.of_pairs {
+                            laid.pair(chunk.panels.len(), kernel, geometry.depth(), each).unwrap();
+                        }
                         let product = Product::new(
                             &geometry,
-                            kernel,
+                            multiplied,
                             &weight,
                             group,
                             epilogue,
@@ -148,11 +162,25 @@ fn axes_strides_pads_dilations_and_groups_are_as_conv_has_them() {
         Case { pads: vec![2, 1, 1, 0, 1, 1], ..Case::new(&[1, 3, 4, 6, 6], &[8, 3, 3, 3, 3]) },
     ];
     for (at, case) in all.iter().enumerate() {
-        match at % 3 {
+        case.check::<bf16>(bf16::from_f32);
+        match at % 2 {
             0 => case.check::<f16>(f16::from_f32),
-            1 => case.check::<bf16>(bf16::from_f32),
             _ => case.check::<f32>(|x| x),
         }
+    }
+}
+
+#[test]
+fn addends_of_channels_are_known_by_their_shape() {
+    for (addend, apart) in [
+        (&[1_i64, 5, 1, 1][..], Some(12)),
+        (&[2, 5, 1, 1], Some(12)),
+        (&[2, 5, 3, 4], None),
+        (&[2, 1, 1, 1], None),
+        (&[3, 5, 1, 1], None),
+        (&[5, 1, 1], None),
+    ] {
+        assert_eq!(of_channels(&[2, 5, 3, 4], addend), apart, "{addend:?}");
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::super::lanes::fastest;
 use super::super::panel::Kernel;
+use super::super::stored::rounded;
 use super::product::Chunk;
 
 /// Channels that a thread copies at a time.
@@ -136,6 +138,49 @@ pub(super) struct Laid {
     pub(super) panels: Vec<f32>,
     /// A row each `[depth]`: the windows of positions that are left over.
     pub(super) rest: Vec<f32>,
+}
+
+impl Laid {
+    /// Lays the two numbers of each column, of each two rows of so many panels, in bfloat16 into one of 32 bits: rows of a panel are half
+    /// as many then. `each` carries out a task for each of so many parts.
+    pub(super) fn pair<E>(
+        &mut self,
+        count: usize,
+        kernel: Kernel,
+        depth: usize,
+        each: impl FnOnce(usize, Task<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let panels = self.panels.chunks_exact_mut(kernel.panel(depth)).take(count);
+        let parts: Vec<_> = panels.map(Mutex::new).collect();
+        let pair = pairing();
+        each(parts.len(), &|part| {
+            let mut panel = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
+            for row in 0..depth / 2 {
+                let (before, from) = panel.split_at_mut(2 * row * kernel.columns);
+                let (first, second) = from.split_at_mut(kernel.columns);
+                match before.get_mut(row * kernel.columns..(row + 1) * kernel.columns) {
+                    Some(to) => pair(first, &second[..kernel.columns], to),
+                    None => {
+                        let own = first.to_vec();
+                        pair(&own, &second[..kernel.columns], first);
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// Rounds two numbers to bfloat16, the first into the lower half of 32 bits, the fastest way that this processor has.
+fn pairing() -> fn(&[f32], &[f32], &mut [f32]) {
+    fastest!(each_paired: fn(first: &[f32], second: &[f32], pairs: &mut [f32]))
+}
+
+#[inline(always)]
+fn each_paired<const FUSED: bool>(first: &[f32], second: &[f32], pairs: &mut [f32]) {
+    for ((first, second), pair) in first.iter().zip(second).zip(pairs) {
+        let [first, second] = [*first, *second].map(|number| u32::from(rounded(number).to_bits()));
+        *pair = f32::from_bits(second << 16 | first);
+    }
 }
 
 /// So many numbers, of any value.

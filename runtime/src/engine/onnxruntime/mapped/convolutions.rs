@@ -16,8 +16,8 @@ const LARGE: i64 = 1 << 17;
 const FEWEST: i64 = 32;
 
 /// Makes convolutions with weights of 16 bits the runtime's own operator, and with `single` those of 32 as well, and takes what
-/// follows into them, and into those of quantized weights; whether there are any.
-pub(super) fn own_convolutions(graph: &mut Graph, single: bool) -> bool {
+/// follows into them, and into those of quantized weights; whether there are any. `in_bf16` has them compute in bfloat16.
+pub(super) fn own_convolutions(graph: &mut Graph, single: bool, in_bf16: bool) -> bool {
     let (stored, casts) = (stored(graph), casts(graph));
     let dims: HashMap<&str, &[i64]> =
         graph.initializer.iter().map(|weight| (weight.name.as_str(), weight.dims.as_slice())).collect();
@@ -46,6 +46,7 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool) -> bool {
         node.input[1] = weight;
         operator.clone_into(&mut node.op_type);
         operators::DOMAIN.clone_into(&mut node.domain);
+        node.attribute.extend(in_bf16.then(|| Attribute::int(operators::IN_BF16, 1)));
         Some(node)
     };
     let found: BTreeMap<usize, Node> =

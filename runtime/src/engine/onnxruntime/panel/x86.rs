@@ -1,10 +1,10 @@
 //! Tiles in the registers of x86-64 processors: AVX2 and AVX-512.
 
 use std::arch::x86_64::{
-    __m256, __m512, _mm256_add_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_set1_ps,
-    _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps, _mm512_add_ps,
-    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_shuffle_f32x4, _mm512_shuffle_ps,
-    _mm512_storeu_ps, _mm512_unpackhi_ps, _mm512_unpacklo_ps,
+    __m256, __m512, __m512bh, _mm256_add_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_permute2f128_ps,
+    _mm256_set1_ps, _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+    _mm512_add_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_shuffle_f32x4,
+    _mm512_shuffle_ps, _mm512_storeu_ps, _mm512_unpackhi_ps, _mm512_unpacklo_ps,
 };
 use std::ops::Range;
 
@@ -24,9 +24,16 @@ pub(super) const AVX512: Kernel = Kernel {
     ..plain::<__m512>()
 };
 
-/// A register, and the kernel compiled for processors that have it.
+pub(super) const AVX512_BF16: Kernel = Kernel {
+    products: avx512bf16::products::<false>,
+    add_products: avx512bf16::products::<true>,
+    transposed: avx512bf16::transposed,
+    ..plain::<Pairs>()
+};
+
+/// A register: its rows in a tile, and its instructions.
 macro_rules! register {
-    ($kernel:ident, $features:literal, $register:ty, $rows:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $add_product:ident, $transpose:ident) => {
+    ($register:ty, $rows:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $add_product:ident, $transpose:ident) => {
         impl Lanes for $register {
             const LANES: usize = size_of::<$register>() / 4;
             const ROWS: usize = $rows;
@@ -67,7 +74,12 @@ macro_rules! register {
                 unsafe { $transpose(from, stride, to, columns) }
             }
         }
+    };
+}
 
+/// The kernels compiled for processors that have a register's instructions.
+macro_rules! kernels {
+    ($kernel:ident, $features:literal, $register:ty) => {
         mod $kernel {
             use super::*;
 
@@ -113,8 +125,6 @@ macro_rules! register {
 }
 
 register!(
-    avx2,
-    "avx2,fma",
     __m256,
     6,
     _mm256_set1_ps,
@@ -125,8 +135,6 @@ register!(
     square_avx2
 );
 register!(
-    avx512,
-    "avx512f",
     __m512,
     12,
     _mm512_set1_ps,
@@ -136,6 +144,43 @@ register!(
     _mm512_fmadd_ps,
     square_avx512
 );
+register!(Pairs, 12, splat_pairs, load_pairs, store_sums, add_sums, add_products, square_avx512);
+kernels!(avx2, "avx2,fma", __m256);
+kernels!(avx512, "avx512f", __m512);
+kernels!(avx512bf16, "avx512f,avx512bf16", Pairs);
+
+/// Pairs of numbers in bfloat16, or their sums in single precision.
+#[derive(Clone, Copy)]
+struct Pairs(__m512);
+
+#[target_feature(enable = "avx512f")]
+fn splat_pairs(pair: f32) -> Pairs {
+    Pairs(_mm512_set1_ps(pair))
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn load_pairs(from: *const f32) -> Pairs {
+    // SAFETY: the caller's.
+    Pairs(unsafe { _mm512_loadu_ps(from) })
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn store_sums(to: *mut f32, sums: Pairs) {
+    // SAFETY: the caller's.
+    unsafe { _mm512_storeu_ps(to, sums.0) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn add_sums(a: Pairs, b: Pairs) -> Pairs {
+    Pairs(_mm512_add_ps(a.0, b.0))
+}
+
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn add_products(a: Pairs, b: Pairs, sums: Pairs) -> Pairs {
+    // SAFETY: registers have the same bits, whatever they are numbers of.
+    let [a, b] = [a, b].map(|pairs| unsafe { std::mem::transmute::<__m512, __m512bh>(pairs.0) });
+    Pairs(_mm512_dpbf16_ps(sums.0, a, b))
+}
 
 /// Eight rows by eight.
 #[target_feature(enable = "avx2")]
