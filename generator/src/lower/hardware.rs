@@ -53,6 +53,8 @@ pub struct Bound {
     pub relative: String,
     /// Why it is not the default one; empty otherwise.
     pub reason: String,
+    /// Whether tests run in it only where it is asked for.
+    pub asked: bool,
 }
 
 /// Lowers the matrix, in the order of the matrices.
@@ -84,7 +86,8 @@ pub fn lower(
                 Some(bound) => (bound.relative, bound.reason.clone()),
                 None => (bound.relative, bound.reason.clone().unwrap_or_default()),
             };
-            Bound { precision: precision.type_name().to_owned(), relative: format!("{relative:?}"), reason }
+            let (precision, relative) = (precision.type_name().to_owned(), format!("{relative:?}"));
+            Bound { precision, relative, reason, asked: bound.asked }
         });
         backends.push(Backend {
             name: hardware.name().to_owned(),

@@ -90,7 +90,8 @@ fn works(spec: &HardwareSpec) -> String {
     text.push_str("\n| computes in | allowed difference, relative to max(1, largest value) | because |\n|---|---|---|\n");
     for (precision, tolerance) in &spec.precisions {
         let reason = tolerance.reason.as_deref().unwrap_or("the default");
-        let _ = writeln!(text, "| {} | {:.0e} | {reason} |", precision.name(), tolerance.relative);
+        let tested = if tolerance.asked { "; tested where it is asked for" } else { "" };
+        let _ = writeln!(text, "| {} | {:.0e} | {reason}{tested} |", precision.name(), tolerance.relative);
     }
     text
 }

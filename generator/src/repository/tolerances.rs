@@ -12,7 +12,7 @@ const WIDTH: usize = 110;
 pub fn render(specs: &HardwareSpecs) -> String {
     let mut text = "//! How far results of each backend may be off.\n\n\
                     use super::Tolerance;\nuse crate::{Hardware, Precision};\n\n\
-                    /// The precisions that a backend is tested in, the default first.\n\
+                    /// The precisions that a backend is tested in, the default first, and those that are asked for.\n\
                     pub(super) const fn tolerances(hardware: Hardware) -> &'static [Tolerance] {\n    \
                     match hardware {\n"
         .to_owned();
@@ -30,6 +30,7 @@ pub fn render(specs: &HardwareSpecs) -> String {
                 format!("precision: Precision::{}", precision.type_name()),
                 format!("relative: {:?}", bound.relative),
                 format!("reason: {:?}", bound.reason.clone().unwrap_or_default()),
+                format!("asked: {}", bound.asked),
             ];
             let whole = format!("Tolerance {{ {} }}", fields.join(", "));
             let line = format!("{start}{whole}{end}");

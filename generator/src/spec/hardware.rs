@@ -144,6 +144,9 @@ pub struct Tolerance {
     /// Why it is not the 1e-4 of single precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether tests run in it only where it is asked for (`--precision`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
     /// Options that select this format, beyond the provider's own.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub options: IndexMap<String, String>,

@@ -67,6 +67,8 @@ pub struct Tolerance {
     pub relative: f64,
     /// Why it is not the backend's default; empty where it is.
     pub reason: &'static str,
+    /// Whether tests run in it only where it is asked for (`cargo xtask test --precision`).
+    pub asked: bool,
 }
 
 impl Suite {

@@ -22,7 +22,7 @@ const REORDERED: &str = "sums are formed in another order";
 /// How far outputs may be off those of the values that quantized weights stand for.
 const fn within(relative: f64, reason: &'static str) -> [Tolerance; 5] {
     const fn of(precision: Precision, relative: f64, reason: &'static str) -> Tolerance {
-        Tolerance { precision, relative, reason }
+        Tolerance { precision, relative, reason, asked: true }
     }
     [
         of(Precision::Int8, relative, reason),
@@ -32,13 +32,6 @@ const fn within(relative: f64, reason: &'static str) -> [Tolerance; 5] {
         of(Precision::Int2, relative, reason),
     ]
 }
-
-/// In which the CPU computes where it is asked to, and its processor has it.
-const BFLOAT16: &[Tolerance] = &[Tolerance {
-    precision: Precision::Bf16,
-    relative: 0.05,
-    reason: "bfloat16 has 8 bits of mantissa; only processors that compute in it have it",
-}];
 
 /// The quantized precisions of a backend.
 const fn tolerances(hardware: Hardware) -> &'static [Tolerance] {
@@ -51,16 +44,14 @@ const fn tolerances(hardware: Hardware) -> &'static [Tolerance] {
     }
 }
 
-/// The precisions that a backend is tested in: those that are asked for, or its own.
+/// The precisions that a backend is tested in: those that are asked for, or its own that need not be.
 pub(super) fn precisions(backend: &BackendSuite) -> Vec<&'static Tolerance> {
     let asked = std::env::var(ASKED).unwrap_or_default();
     let own = backend.precisions.iter();
     if asked.is_empty() {
-        return own.collect();
+        return own.filter(|bound| !bound.asked).collect();
     }
-    let hardware = backend.declared.hardware;
-    let narrow = if hardware == Hardware::Cpu { BFLOAT16 } else { &[] };
-    let all = own.chain(narrow).chain(tolerances(hardware));
+    let all = own.chain(tolerances(backend.declared.hardware));
     all.filter(|bound| asked.split(',').any(|name| name == bound.precision.name())).collect()
 }
 

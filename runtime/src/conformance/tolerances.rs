@@ -8,22 +8,30 @@
 use super::Tolerance;
 use crate::{Hardware, Precision};
 
-/// The precisions that a backend is tested in, the default first.
+/// The precisions that a backend is tested in, the default first, and those that are asked for.
 pub(super) const fn tolerances(hardware: Hardware) -> &'static [Tolerance] {
     match hardware {
-        Hardware::Cpu | Hardware::Auto => {
-            &[Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" }]
-        }
+        Hardware::Cpu | Hardware::Auto => &[
+            Tolerance { precision: Precision::F32, relative: 0.0001, reason: "", asked: false },
+            Tolerance {
+                precision: Precision::Bf16,
+                relative: 0.05,
+                reason: "bfloat16 has 8 bits of mantissa; only processors that multiply in it have it (AVX512-BF16)",
+                asked: true,
+            },
+        ],
         Hardware::Cuda => &[
             Tolerance {
                 precision: Precision::F32,
                 relative: 0.001,
                 reason: "sums are formed in another order, on tens of thousands of threads",
+                asked: false,
             },
             Tolerance {
                 precision: Precision::F16,
                 relative: 0.02,
                 reason: "half precision has 11 bits of mantissa",
+                asked: false,
             },
         ],
         Hardware::Rocm => &[
@@ -31,11 +39,13 @@ pub(super) const fn tolerances(hardware: Hardware) -> &'static [Tolerance] {
                 precision: Precision::F32,
                 relative: 0.001,
                 reason: "sums are formed in another order, on tens of thousands of threads",
+                asked: false,
             },
             Tolerance {
                 precision: Precision::F16,
                 relative: 0.02,
                 reason: "half precision has 11 bits of mantissa",
+                asked: false,
             },
         ],
         Hardware::Metal => &[
@@ -43,41 +53,48 @@ pub(super) const fn tolerances(hardware: Hardware) -> &'static [Tolerance] {
                 precision: Precision::F32,
                 relative: 0.001,
                 reason: "sums are formed in another order on the GPU",
+                asked: false,
             },
             Tolerance {
                 precision: Precision::F16,
                 relative: 0.02,
                 reason: "the neural engine computes in half precision",
+                asked: false,
             },
         ],
         Hardware::Openvino => &[
-            Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" },
+            Tolerance { precision: Precision::F32, relative: 0.0001, reason: "", asked: false },
             Tolerance {
                 precision: Precision::Bf16,
                 relative: 0.05,
                 reason: "bfloat16 has 8 bits of mantissa; only processors that compute in it have it",
+                asked: false,
             },
             Tolerance {
                 precision: Precision::F16,
                 relative: 0.02,
                 reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
+                asked: false,
             },
         ],
         Hardware::Qnn => &[Tolerance {
             precision: Precision::F16,
             relative: 0.02,
             reason: "the tensor processor computes in half precision",
+            asked: false,
         }],
         Hardware::Webgpu => &[
             Tolerance {
                 precision: Precision::F32,
                 relative: 0.001,
                 reason: "the shading language allows less exact division and functions",
+                asked: false,
             },
             Tolerance {
                 precision: Precision::F16,
                 relative: 0.02,
                 reason: "half precision has 11 bits of mantissa; needs a device with shader-f16",
+                asked: false,
             },
         ],
         Hardware::Webnn => &[
@@ -85,11 +102,13 @@ pub(super) const fn tolerances(hardware: Hardware) -> &'static [Tolerance] {
                 precision: Precision::F32,
                 relative: 0.001,
                 reason: "XNNPACK and the GPUs' libraries approximate functions",
+                asked: false,
             },
             Tolerance {
                 precision: Precision::F16,
                 relative: 0.02,
                 reason: "half precision has 11 bits of mantissa",
+                asked: false,
             },
         ],
     }

@@ -14,13 +14,13 @@ use weft_bert::{DECLARED, Model};
 /// The variable that names the suite.
 pub const SUITE: &str = "WEFT_TESTS_SUITE";
 
-const EXACT: Tolerance = Tolerance { precision: Precision::F32, relative: 1e-4, reason: "" };
+const EXACT: Tolerance = Tolerance { precision: Precision::F32, relative: 1e-4, reason: "", asked: false };
 const CPU: BackendSuite = BackendSuite { declared: DECLARED[0], precisions: &[EXACT], cpu_fallback_ops: &[] };
-const LAX: Tolerance = Tolerance { precision: Precision::F32, relative: 0.5, reason: "" };
+const LAX: Tolerance = Tolerance { precision: Precision::F32, relative: 0.5, reason: "", asked: false };
 
 const HALF: Tolerance =
-    Tolerance { precision: Precision::F16, relative: 0.02, reason: "11 bits of mantissa" };
-const TIGHT: Tolerance = Tolerance { precision: Precision::F16, relative: 1e-6, reason: "" };
+    Tolerance { precision: Precision::F16, relative: 0.02, reason: "11 bits of mantissa", asked: false };
+const TIGHT: Tolerance = Tolerance { precision: Precision::F16, relative: 1e-6, reason: "", asked: false };
 /// Lowered for it where there is none: half precision on the CPU.
 const CUDA: BackendSuite = BackendSuite { declared: DECLARED[1], precisions: &[HALF], cpu_fallback_ops: &[] };
 

@@ -120,8 +120,8 @@ const fn forward(
 }
 
 /// In bfloat16, as PyTorch too computes where the checkpoint is stored in it.
-const fn in_bf16(work: Work) -> Work {
-    Work { precision: BF16, ..work }
+const fn in_bf16(work: &Work) -> Work {
+    Work { precision: BF16, ..*work }
 }
 
 /// Vision models in a forward pass of an image or a video.
@@ -242,13 +242,13 @@ pub const WORKS: [Work; 42] = [
     forward("perceiver", "perceiver", "Perceiver (language)", &[run("1 text of 2048 bytes")]),
     forward("patchtst", "patchtst", "PatchTST", &[run("7 series of 512 steps")]),
     forward("unet", "unet-2d-condition", "UNet of Stable Diffusion 1.5", &[denoised("2 latents of 64 x 64")]),
-    in_bf16(forward(
+    in_bf16(&forward(
         "sdxl_unet",
         "unet-2d-condition",
         "UNet of Stable Diffusion XL in bfloat16",
         &[denoised("1 latent of 128 x 128")],
     )),
-    in_bf16(forward(
+    in_bf16(&forward(
         "z_image",
         "z-image-transformer-2d",
         "Transformer of Z-Image in bfloat16, 8 of 30 layers",
@@ -260,13 +260,13 @@ pub const WORKS: [Work; 42] = [
         "Autoencoder of Stable Diffusion 1.5",
         &[denoised("1 image of 512 px, there and back")],
     ),
-    in_bf16(decoder("smolvlm", "SmolVLM-500M in bfloat16", SMOLVLM)),
+    in_bf16(&decoder("smolvlm", "SmolVLM-500M in bfloat16", SMOLVLM)),
     Work { precision: INT4, ..decoder("smolvlm", "SmolVLM-500M in 4 bits", SMOLVLM) },
-    in_bf16(decoder("qwen2_vl", "Qwen2-VL-2B in bfloat16", QWEN2_VL)),
+    in_bf16(&decoder("qwen2_vl", "Qwen2-VL-2B in bfloat16", QWEN2_VL)),
     Work { precision: INT4, ..decoder("qwen2_vl", "Qwen2-VL-2B in 4 bits", QWEN2_VL) },
-    in_bf16(decoder("llava", "LLaVA-1.5-7B in bfloat16, 8 of 32 layers", LLAVA)),
+    in_bf16(&decoder("llava", "LLaVA-1.5-7B in bfloat16, 8 of 32 layers", LLAVA)),
     Work { precision: INT4, ..decoder("llava", "LLaVA-1.5-7B in 4 bits, 8 of 32 layers", LLAVA) },
-    in_bf16(decoder(
+    in_bf16(&decoder(
         "granitemoe",
         "Granite MoE 1B-A400M in bfloat16",
         &[

@@ -28,7 +28,10 @@ pub(super) const SHARED: [&str; 12] = [
 ];
 pub(super) const COLUMNS: [&str; 7] = ["case", "class", "outputs", "nodes", "ms", "memory_mb", "other"];
 /// Those that every run has; others follow.
-pub(super) const STAGES: [&str; 4] = ["load", "first", "graph", "emit"];
+pub(super) const STAGES: [&str; 2] = ["load", "first"];
+
+/// Parts of the time to load, which only a run's own records have.
+pub(super) const PARTS: [&str; 2] = ["graph", "emit"];
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

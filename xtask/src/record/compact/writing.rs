@@ -8,7 +8,9 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::line::{COLUMNS, Cases, Environment, FORMAT, Header, Line, SHARED, STAGES, Setting, Text, proves};
+use super::line::{
+    COLUMNS, Cases, Environment, FORMAT, Header, Line, PARTS, SHARED, STAGES, Setting, Text, proves,
+};
 use crate::record::{Output, Record};
 
 /// Settings and environments by their ids, settings in order of their runs.
@@ -22,7 +24,8 @@ struct Settings {
 pub fn text(backend: &str, records: &[Record]) -> Result<String> {
     let devices: BTreeSet<_> = records.iter().flat_map(|record| record.placement.keys().cloned()).collect();
     let stages: BTreeSet<_> = records.iter().flat_map(|record| record.ms.keys().cloned()).collect();
-    let others = stages.into_iter().filter(|stage| !STAGES.contains(&stage.as_str()));
+    let known = STAGES.iter().chain(&PARTS);
+    let others = stages.into_iter().filter(|stage| !known.clone().any(|known| known == stage));
     let header = Header {
         format: FORMAT.into(),
         backend: backend.into(),
