@@ -130,7 +130,7 @@ impl<W: Stored> Kernel for ExpertLinear<W> {
         let in_bf16 = self.in_bf16 && computes_in_bf16();
         let mut narrow = vec![bf16::ZERO; if in_bf16 { x.len() } else { 0 }];
         f32::narrow(&x[..narrow.len()], &mut narrow);
-        let none = || ort::Error::new("there is no kernel");
+        let none = || ort::Error::new("there is no kernel for the products of experts");
         let mut rest = result.as_mut_slice();
         let mut products = vec![];
         for ((_, weight), group) in weights.into_iter().zip(&rows.groups) {

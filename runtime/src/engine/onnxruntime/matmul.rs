@@ -32,24 +32,37 @@ const DEPTH: usize = 512;
 /// products, 132 rows 0.88 times and 640 rows 0.7 times.
 const MANY: usize = 64;
 
+/// What panels are made of.
+pub(super) trait Panels: Element {
+    /// The fastest way that this processor has by panels; none where it does not compute in this type.
+    fn kernel_by_panels<W: Stored>() -> Option<Kernel<W, Self>>;
+}
+
+impl Panels for f32 {
+    fn kernel_by_panels<W: Stored>() -> Option<Kernel<W, Self>> {
+        Some(by_panels)
+    }
+}
+
+impl Panels for bf16 {
+    fn kernel_by_panels<W: Stored>() -> Option<Kernel<W, Self>> {
+        panel::pairs().map(|_| by_panels_of_pairs::<W> as Kernel<W, Self>)
+    }
+}
+
 /// The fastest way that this processor has to multiply so many rows; none where it does not compute in this type.
-pub(super) fn kernel<W: Stored, E: Element>(rows: usize) -> Option<Kernel<W, E>> {
-    let panels = if rows >= MANY { E::panels() } else { None };
-    panels.or_else(E::kernel)
+pub(super) fn kernel<W: Stored, E: Panels>(rows: usize) -> Option<Kernel<W, E>> {
+    let by_panels = if rows >= MANY { E::kernel_by_panels() } else { None };
+    by_panels.or_else(E::kernel)
 }
 
 /// Adds the products of all rows of x with the rows of a weight block, laid out as panels.
-pub(super) fn by_panels<W: Stored>(x: &[f32], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
+fn by_panels<W: Stored>(x: &[f32], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
     in_panels::<W, 1>(panel::kernel(), x, weights, width, W::widen, result);
 }
 
 /// The same in bfloat16. Two numbers of a row are as one of 32 bits: a panel holds pairs, and a register meets pairs.
-pub(super) fn by_panels_of_pairs<W: Stored>(
-    x: &[bf16],
-    weights: &[W],
-    width: usize,
-    result: &mut [&mut [f32]],
-) {
+fn by_panels_of_pairs<W: Stored>(x: &[bf16], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
     // SAFETY: all bits are a number in either type.
     #[allow(unsafe_code)]
     let (before, pairs, after) = unsafe { x.align_to::<f32>() };
@@ -245,9 +258,9 @@ mod tests {
             for kernel in [nth::<f32, 0>, nth::<f32, 1>, nth::<f32, 2>] {
                 check_with::<f32, f32>(Some(kernel), rows, width, |x| x, 1e-4);
             }
-            check_with::<bf16, bf16>(bf16::panels(), rows, width, bf16::from_f32, 1e-4);
-            check_with::<f16, bf16>(bf16::panels(), rows, width, f16::from_f32, 0.15);
-            check_with::<f32, bf16>(bf16::panels(), rows, width, |x| x, 0.15);
+            check_with::<bf16, bf16>(bf16::kernel_by_panels(), rows, width, bf16::from_f32, 1e-4);
+            check_with::<f16, bf16>(bf16::kernel_by_panels(), rows, width, f16::from_f32, 0.15);
+            check_with::<f32, bf16>(bf16::kernel_by_panels(), rows, width, |x| x, 0.15);
         }
         check_with::<bf16, f32>(kernel(MANY), MANY, 70, bf16::from_f32, 1e-4);
         check_with::<bf16, bf16>(kernel(MANY), MANY, 70, bf16::from_f32, 1e-4);

@@ -162,8 +162,7 @@ impl<W: Stored> Kernel for Linear<W> {
         if let Some(kernel) = matmul::kernel::<W, bf16>(count).filter(|_| self.in_bf16) {
             let mut narrow = vec![bf16::ZERO; x.len()];
             f32::narrow(x, &mut narrow);
-            let x = narrow;
-            let product = Matmul::new(kernel, &x, weight, bias, result, width);
+            let product = Matmul::new(kernel, &narrow, weight, bias, result, width);
             return context.par_for(product.blocks(), product.blocks(), |block| product.compute(block));
         }
         let kernel = matmul::kernel::<W, f32>(count)

@@ -8,7 +8,6 @@
 use half::bf16;
 
 use super::stored::Stored;
-use super::{matmul, panel};
 
 /// Rows of the weight in a tile.
 pub(super) const COLUMNS: usize = 4;
@@ -20,9 +19,6 @@ pub(super) trait Element: Stored + Default {
 
     /// The fastest way that this processor has for a few rows; none where it does not compute in this type.
     fn kernel<W: Stored>() -> Option<Kernel<W, Self>>;
-
-    /// The same for so many rows that weights are worth being laid out as panels (`panel.rs`).
-    fn panels<W: Stored>() -> Option<Kernel<W, Self>>;
 }
 
 /// Adds the products of all rows of x with the rows of a weight block to the block's part of each row of the result.
@@ -43,10 +39,6 @@ impl Element for f32 {
         }
         Some(portable)
     }
-
-    fn panels<W: Stored>() -> Option<Kernel<W, Self>> {
-        Some(matmul::by_panels)
-    }
 }
 
 impl Element for bf16 {
@@ -62,10 +54,6 @@ impl Element for bf16 {
             return Some(x86::avx512bf16);
         }
         None
-    }
-
-    fn panels<W: Stored>() -> Option<Kernel<W, Self>> {
-        panel::pairs().map(|_| matmul::by_panels_of_pairs::<W> as Kernel<W, Self>)
     }
 }
 
