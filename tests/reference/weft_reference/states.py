@@ -21,10 +21,15 @@ SEPARATE = {"bailing_hybrid", "kimi_linear", "olmo_hybrid"}
 def left(model: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The states after one forward call."""
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
-    result = model(**arguments, use_cache=True, return_dict=True)
     kind = model.config.model_type
+    result = model(**arguments, use_cache=kind != "xlstm", return_dict=True)
     if kind == "recurrent_gemma":
         found = recurrent_gemma(model)
+    elif kind == "rwkv":
+        shorter = {name: value[:, :-1] for name, value in arguments.items()}
+        found = rwkv(model, result.state, model(**shorter, use_cache=True, return_dict=True).state)
+    elif kind == "xlstm":
+        found = xlstm(model, arguments)
     elif kind == "minimax":
         linear = result.past_key_values.linear_cache
         found = {f"{layer}.recurrent": state for layer, state in enumerate(linear) if isinstance(state, torch.Tensor)}
@@ -74,4 +79,37 @@ def recurrent_gemma(model: Any) -> dict[str, torch.Tensor]:
         if hasattr(block, "rg_lru"):
             found[f"{index}.conv"] = block.conv1d_state.transpose(1, 2)
             found[f"{index}.recurrent"] = block.rg_lru.recurrent_states[..., None, None]
+    return found
+
+
+def rwkv(model: Any, state: list[torch.Tensor], before: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Of the states of a text and of the text without its last token, `[batch, width, layers]` each: what layers saw last, the sums but for
+    the last token, and what it adds to them. The reference's sums are by the exponential of the largest exponent."""
+    found = {}
+    for index, block in enumerate(model.rwkv.blocks if hasattr(model, "rwkv") else model.blocks):
+        feed_forward, attention, *_ = (part[..., index] for part in state)
+        [whole, older] = ([part[..., index] * it[4][..., index].exp() for part in it[2:4]] for it in (state, before))
+        decay = torch.exp(-torch.exp(block.attention.time_decay))
+        newest = [now - decay * then for now, then in zip(whole, older, strict=True)]
+        found[f"{index}.feed_forward"] = feed_forward[:, None]
+        found[f"{index}.attention"] = attention[:, None]
+        found[f"{index}.newest"] = torch.stack(newest, -1).flatten(1)[:, None]
+        found[f"{index}.recurrent"] = torch.stack(older, -1)[:, :, None]
+    return found
+
+
+def xlstm(model: Any, arguments: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Memories with their normalisers as one more value, without the exponential of the largest exponent that the reference divides by. Taken
+    from its layers: its cache rounds widths up to multiples of 64, which no layer of it does."""
+    kept = []
+    layers = [module for name, module in model.named_modules() if name.endswith(".mlstm_layer")]
+    hooks = [layer.register_forward_hook(lambda _layer, _given, output: kept.append(output[1])) for layer in layers]
+    model(**arguments, use_cache=False)
+    for hook in hooks:
+        hook.remove()
+    found = {}
+    for index, (memory, normalizer, largest) in enumerate(kept):
+        whole = torch.cat([memory, normalizer[..., None]], -1)
+        found[f"{index}.recurrent"] = whole * largest[..., None].exp()
+        found[f"{index}.largest"] = largest.transpose(1, 2)
     return found

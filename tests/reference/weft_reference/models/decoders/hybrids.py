@@ -141,6 +141,7 @@ DECODERS: tuple[Decoder, ...] = (
         },
         base=RECURRENT,
         without=("state",),
+        states=True,
     ),
     Decoder(
         "xlstm",
@@ -153,5 +154,6 @@ DECODERS: tuple[Decoder, ...] = (
             "capped": {"gate_soft_cap": 3.0, "output_logit_soft_cap": 2.0, "eps": 1e-2},
         },
         base=RECURRENT,
+        states=True,
     ),
 )
