@@ -77,7 +77,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     # One file: candle is given it by name.
     model.save_pretrained(options.out, max_shard_size="20GB")
-    if made.model_class in GGUF:
+    if made.model_class in GGUF and made.gguf:
         del model
         kinds = ["F32"] if made.dtype == torch.float32 else GGUF[made.model_class]
         for kind in kinds:

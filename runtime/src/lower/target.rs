@@ -194,6 +194,8 @@ const WEBGPU: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
     LSTM_BY_STEPS,
+    Pass::each("indices of the largest by comparison", select::top_k_by_comparison),
+    Pass::each("index of the largest by comparison", select::argmax_by_comparison),
     GATHER_BY_PRODUCT,
     ELEMENTS_BY_PRODUCT,
     GRID_SAMPLE,

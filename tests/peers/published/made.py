@@ -20,6 +20,8 @@ class Checkpoint:
     """Of `transformers`, or where it is a mapping, of `diffusers`."""
     inputs: Inputs
     dtype: torch.dtype = torch.float32
+    gguf: bool = True
+    """Whether it is written for llama.cpp too, where that has the class."""
 
 
 def floats(*shape: int) -> np.ndarray:

@@ -85,6 +85,15 @@ def olmoe() -> Checkpoint:
     return Checkpoint("OlmoeForCausalLM", config, text(config.vocab_size, 128), torch.bfloat16)
 
 
+def experts(used: int, there: int) -> Checkpoint:
+    """The layers of allenai/OLMoE-1B-7B-0924, two of them, with so many experts of which a token uses so many; few words, so that its time
+    is the experts'."""
+    config = transformers.OlmoeConfig(
+        num_hidden_layers=2, intermediate_size=1024, vocab_size=2048, num_experts=there, num_experts_per_tok=used
+    )
+    return Checkpoint("OlmoeForCausalLM", config, text(config.vocab_size, 128), torch.bfloat16, gguf=False)
+
+
 def mamba(length: int, dtype: torch.dtype = torch.float32) -> Checkpoint:
     """state-spaces/mamba-130m-hf: a prompt of so many tokens."""
     config = transformers.MambaConfig(num_hidden_layers=24, vocab_size=50280)
@@ -106,6 +115,11 @@ CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "patchtst": patchtst,
     "granitemoe": granitemoe,
     "olmoe": olmoe,
+    "experts-8-of-8": lambda: experts(8, 8),
+    "experts-8-of-64": lambda: experts(8, 64),
+    "experts-8-of-256": lambda: experts(8, 256),
+    "experts-2-of-64": lambda: experts(2, 64),
+    "experts-32-of-64": lambda: experts(32, 64),
     "mamba": lambda: mamba(512),
     "mamba-bf16": lambda: mamba(512, torch.bfloat16),
     "mamba2": lambda: mamba2(512),

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Result;
 use crate::dims;
 use crate::graph::{
-    Binary, Constant, Dim, Dtype, Graph, Node, Op, Operation, Reduction, Tensor, TopKResult, Unary, product,
+    Binary, Constant, Dim, Dtype, Graph, Node, Op, Operation, Reduction, Tensor, TopKOp, TopKResult, Unary,
+    product,
 };
 use crate::lower::Target;
 
@@ -121,6 +122,52 @@ pub(in crate::lower) fn scatter_by_comparison(g: &mut Graph, it: &Operation<'_>)
     let there = g.reshape(&there, x.shape().to_vec())?;
     let given = g.binary(Binary::Greater, &there, &least)?;
     g.select(&given, &there, x).map(Some)
+}
+
+/// The first index of the largest element by comparison with it, for kernels whose indices are of 64 bits, which nothing else reads.
+pub(in crate::lower) fn argmax_by_comparison(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::ArgMax { axis }, [x]) = (it.op, it.operands) else { return Ok(None) };
+    let most = g.reduce(Reduction::Max, x, &[*axis], true)?;
+    let here = g.binary(Binary::Equal, x, &most)?;
+    first_index(g, &here, *axis).map(Some)
+}
+
+/// The indices of the largest elements by comparison with these. Of equal ones, each is as many places behind the first as there are such
+/// before it.
+pub(in crate::lower) fn top_k_by_comparison(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::TopK(TopKOp { count, gives: TopKResult::Indices }), [x]) = (it.op, it.operands) else {
+        return Ok(None);
+    };
+    let axis = x.rank();
+    let (largest, _) = g.top_k(x, *count)?;
+    let each = g.unsqueeze(&largest, axis)?;
+    let all = g.unsqueeze(x, axis - 1)?;
+    let here = g.binary(Binary::Equal, &all, &each)?;
+    let [zero, one] = [0.0, 1.0].map(|number| g.number(Dtype::F32, number));
+    let places = g.select(&here, &one, &zero)?;
+    let place = g.cumsum(&places, axis)?;
+    let others = g.unsqueeze(&largest, axis - 1)?;
+    let same = g.binary(Binary::Equal, &others, &each)?;
+    let up_to = |row: usize| (0..*count).map(move |column| f32::from(u8::from(column <= row)));
+    let up_to = g.constant(&[*count, *count], (0..*count).flat_map(up_to).collect())?;
+    let same = g.select(&same, &up_to, &zero)?;
+    let wanted = g.reduce(Reduction::Sum, &same, &[axis], true)?;
+    let least = g.number(Dtype::F32, -1.0);
+    let place = g.select(&here, &place, &least)?;
+    let here = g.binary(Binary::Equal, &place, &wanted)?;
+    first_index(g, &here, axis).map(Some)
+}
+
+/// The first index along an axis where there is true, the last one where there is none; without the axis.
+fn first_index(g: &mut Graph, here: &Tensor, axis: usize) -> Result<Tensor> {
+    let length = &here.shape()[axis];
+    let positions = g.arange(length);
+    let last = g.slice_dims(&positions, 0, length.clone() - 1.into(), length.clone())?;
+    let mut along = vec![Dim::Fixed(1); here.rank()];
+    along[axis] = length.clone();
+    let positions = g.reshape(&positions, along)?;
+    let found = g.select(here, &positions, &last)?;
+    g.reduce(Reduction::Min, &found, &[axis], false)
 }
 
 /// The largest elements one after the other, each of which is then as low as numbers go. They must be above that themselves.

@@ -218,7 +218,16 @@ const fn quantized(
     Work { gguf: Some(gguf), peers, measures, ..llama("llama-bf16", title) }
 }
 
-pub const WORKS: [Work; 42] = [
+/// Layers of OLMoE with more or fewer experts: a token's time grows with those that it uses.
+const fn experts(name: &'static str, title: &'static str) -> Work {
+    Work {
+        name,
+        precision: BF16,
+        ..decoder("olmoe", title, &[Measure { key: "token", what: "a token behind 128", goals: &[] }])
+    }
+}
+
+pub const WORKS: [Work; 47] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -290,6 +299,11 @@ pub const WORKS: [Work; 42] = [
             ],
         )
     },
+    experts("experts-2-of-64", "2 of 64 experts in bfloat16, 2 layers of OLMoE"),
+    experts("experts-8-of-8", "8 of 8 experts in bfloat16, 2 layers of OLMoE"),
+    experts("experts-8-of-64", "8 of 64 experts in bfloat16, 2 layers of OLMoE"),
+    experts("experts-8-of-256", "8 of 256 experts in bfloat16, 2 layers of OLMoE"),
+    experts("experts-32-of-64", "32 of 64 experts in bfloat16, 2 layers of OLMoE"),
     state_space("mamba", "mamba", "Mamba-130M"),
     Work {
         precision: BF16,

@@ -4,15 +4,13 @@
 #![allow(unsafe_code)]
 
 use super::super::stored::Stored;
+use super::panel::{self, DEPTH, Panel};
 use super::rounded::{Layout, Rounded};
 use super::vector::Vector;
 use super::weight::Weight;
 
-/// How many codes of a row are unpacked at a time.
-const DEPTH: usize = 1024;
-
 /// Registers of columns in a tile.
-const COLUMNS: usize = 2;
+pub(super) const COLUMNS: usize = 2;
 
 /// How x is rounded for them.
 pub(super) fn layout<S: Stored>(weight: &Weight<'_, S>) -> Layout {
@@ -31,141 +29,33 @@ pub(super) fn layout<S: Stored>(weight: &Weight<'_, S>) -> Layout {
 }
 
 /// Adds the products of all rows of x with a panel to their parts of the result.
-pub(super) type Kernel = fn(x: &Rounded, panel: &Panel, result: &mut [&mut [f32]]);
-
-/// Puts what a codebook has for them in the place of codes of a byte each, a whole number of registers.
-pub(super) type LookUp = fn(book: &[u8; 16], codes: &mut [u32]);
+type Tiles = fn(x: &Rounded, panel: &Panel, result: &mut [&mut [f32]]);
 
 /// What a processor multiplies many rows with.
 #[derive(Clone, Copy)]
-pub(super) struct Kernels {
-    pub(super) tiles: Kernel,
-    pub(super) look_up: LookUp,
+pub(super) struct Kernels<S> {
+    pub(super) tiles: Tiles,
+    pub(super) unpack: panel::Unpack<S>,
     /// Those of its registers.
     pub(super) lanes: usize,
 }
 
 /// Adds the products of all rows of x with rows of the weight from `first` on, as many as a row of the result has.
 pub(super) fn products<S: Stored>(
-    kernels: Kernels,
+    kernels: Kernels<S>,
     x: &Rounded,
     weight: &Weight<'_, S>,
     first: usize,
     result: &mut [&mut [f32]],
 ) {
     let columns = result.first().map_or(0, |row| row.len());
-    let mut panel = Panel::new(COLUMNS * kernels.lanes, x.layout.block);
-    let book = weight.codebook().map(|book| book.above_zero().0);
+    let mut panel = Panel::new(COLUMNS * kernels.lanes, weight, x.layout.block);
     for column in (0..columns).step_by(panel.columns) {
         for start in (0..x.layout.width).step_by(DEPTH) {
             let there = panel.columns.min(columns - column);
-            (panel.start, panel.column) = (start, column);
-            panel.unpack(weight, first + column, there, (start + DEPTH).min(x.layout.width));
-            if let Some(book) = &book {
-                let taken = panel.columns * panel.blocks * panel.block / 4;
-                (kernels.look_up)(book, &mut panel.codes[..taken]);
-            }
+            panel.begin(start, column, (start + DEPTH).min(x.layout.width));
+            (kernels.unpack)(&mut panel, weight, first + column, there);
             (kernels.tiles)(x, &panel, result);
-        }
-    }
-}
-
-/// Codes of a few columns, those that a lane takes side by side, with scales and offsets of their blocks.
-pub(super) struct Panel {
-    columns: usize,
-    /// Where its codes begin in rows of x.
-    start: usize,
-    /// Where its columns begin in the result.
-    column: usize,
-    /// Codes that x has a scale for.
-    block: usize,
-    blocks: usize,
-    /// `[blocks, block / 4, columns, 4]`.
-    codes: Vec<u32>,
-    /// `[blocks, columns]`.
-    scales: Vec<f32>,
-    /// `[blocks, columns]`, where there are some.
-    offsets: Vec<f32>,
-    is_offset: bool,
-    /// Whether codes have less than 8 bits.
-    is_narrow: bool,
-}
-
-impl Panel {
-    fn new(columns: usize, block: usize) -> Self {
-        let blocks = DEPTH / block;
-        Self {
-            columns,
-            start: 0,
-            column: 0,
-            block,
-            blocks,
-            codes: vec![0; columns * DEPTH / 4],
-            scales: vec![0.0; columns * blocks],
-            offsets: vec![0.0; columns * blocks],
-            is_offset: false,
-            is_narrow: false,
-        }
-    }
-
-    /// Takes codes up to `end` of rows of the weight from `first` on. Columns beyond `there` keep what they have.
-    fn unpack<S: Stored>(&mut self, weight: &Weight<'_, S>, first: usize, there: usize, end: usize) {
-        self.blocks = (end - self.start) / self.block;
-        self.is_offset = weight.is_offset();
-        self.is_narrow = weight.is_narrow();
-        for column in 0..there {
-            match weight.bits {
-                2 => self.column_of::<S, 2>(weight, column, first + column, end),
-                4 => self.column_of::<S, 4>(weight, column, first + column, end),
-                _ => self.column_of::<S, 8>(weight, column, first + column, end),
-            }
-        }
-    }
-
-    fn column_of<S: Stored, const BITS: usize>(
-        &mut self,
-        weight: &Weight<'_, S>,
-        column: usize,
-        row: usize,
-        end: usize,
-    ) {
-        let per_byte = 8 / BITS;
-        let mask = u32::from_ne_bytes([((1_u16 << BITS) - 1) as u8; 4]);
-        let (row_bytes, blocks) = (weight.row_bytes(), weight.blocks());
-        let codes = &weight.codes[row * row_bytes..][self.start / per_byte..end / per_byte];
-        let words = self.block / 4 / per_byte;
-        let mut places = self.codes[column..].iter_mut().step_by(self.columns);
-        for codes in codes.as_chunks::<4>().0.chunks_exact(words) {
-            for run in 0..per_byte {
-                for (codes, place) in codes.iter().zip(&mut places) {
-                    *place = u32::from_ne_bytes(*codes) >> (run * BITS) & mask;
-                }
-            }
-        }
-        for block in 0..self.blocks {
-            let stored = (self.start + block * self.block) / weight.group;
-            self.scales[block * self.columns + column] =
-                weight.scales[row * blocks + stored].single() * weight.outer_scale(row, stored);
-            if self.is_offset {
-                self.offsets[block * self.columns + column] = weight.offset(row, stored);
-            }
-        }
-    }
-}
-
-/// Puts what a codebook has for them in the place of codes of a byte each, a whole number of registers; what is no code
-/// gets any value.
-///
-/// # Safety
-/// The processor must have the vector's instructions.
-#[inline(always)]
-pub(super) unsafe fn look_up<V: Vector>(book: &[u8; 16], codes: &mut [u32]) {
-    // SAFETY: the caller's; chunks are registers.
-    unsafe {
-        let book = V::sixteen(book);
-        for codes in codes.chunks_exact_mut(V::LANES) {
-            let found = V::look_up(book, V::ints(codes.as_ptr().cast()));
-            V::store_ints(found, codes.as_mut_ptr());
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod few;
 mod many;
+mod panel;
 mod rounded;
 #[cfg(test)]
 mod tests;
@@ -126,7 +127,7 @@ impl<'a, S: Stored> Product<'a, S> {
 #[derive(Clone, Copy)]
 enum Kernel<S> {
     Few(few::Kernel<S>),
-    Many(many::Kernels),
+    Many(many::Kernels<S>),
 }
 
 impl<S: Stored> Kernel<S> {
@@ -155,7 +156,7 @@ impl<S: Stored> Kernel<S> {
 struct Kernels<S> {
     /// For codes of 2, 4 and 8 bits, and for those that are places in a codebook.
     few: [few::Kernel<S>; 4],
-    many: many::Kernels,
+    many: many::Kernels<S>,
 }
 
 /// The fastest kernels that this processor has.
@@ -221,14 +222,19 @@ macro_rules! kernels {
                 }
             }
             $(#[target_feature(enable = $features)])?
-            fn many(x: &Rounded, panel: &many::Panel, result: &mut [&mut [f32]]) {
+            fn many(x: &Rounded, panel: &panel::Panel, result: &mut [&mut [f32]]) {
                 // SAFETY: it is compiled with the instructions.
                 unsafe { many::tiles::<$vector>(x, panel, result) }
             }
             $(#[target_feature(enable = $features)])?
-            fn look_up(book: &[u8; 16], codes: &mut [u32]) {
+            fn unpack<S: Stored>(
+                panel: &mut panel::Panel,
+                weight: &Weight<'_, S>,
+                first: usize,
+                there: usize,
+            ) {
                 // SAFETY: it is compiled with the instructions.
-                unsafe { many::look_up::<$vector>(book, codes) }
+                unsafe { panel::unpack::<$vector, S>(panel, weight, first, there) }
             }
             // SAFETY: only handed out where the processor has the instructions.
             #[allow(unused_unsafe)]
@@ -241,7 +247,7 @@ macro_rules! kernels {
                 ],
                 many: many::Kernels {
                     tiles: |x, panel, result| unsafe { many(x, panel, result) },
-                    look_up: |book, codes| unsafe { look_up(book, codes) },
+                    unpack: |panel, weight, first, there| unsafe { unpack::<S>(panel, weight, first, there) },
                     lanes: <$vector>::LANES,
                 },
             }

@@ -23,6 +23,9 @@ pub(super) trait Vector {
     /// Sixteen bytes, as often as a register holds them.
     unsafe fn sixteen(bytes: &[u8; 16]) -> Self::Ints;
     unsafe fn store_ints(integers: Self::Ints, to: *mut u32);
+    /// Sixteen bytes, `byte` behind each of the places, of which there are as many as lanes: the first four of each in its lane,
+    /// then the next four.
+    unsafe fn transposed(from: &[*const u8; 16], byte: usize) -> [Self::Ints; 4];
     /// The one of sixteen bytes that each byte, less than 16, is the place of.
     unsafe fn look_up(sixteen: Self::Ints, places: Self::Ints) -> Self::Ints;
     /// The codes of `BITS` bits whose lowest bit is this one in each byte.
@@ -75,6 +78,13 @@ impl Vector for Plain {
     unsafe fn store_ints(integers: [i32; 4], to: *mut u32) {
         // SAFETY: the caller's.
         unsafe { to.cast::<[i32; 4]>().write(integers) }
+    }
+
+    #[inline(always)]
+    unsafe fn transposed(from: &[*const u8; 16], byte: usize) -> [[i32; 4]; 4] {
+        // SAFETY: the caller's.
+        let rows: [[i32; 4]; 4] = std::array::from_fn(|lane| unsafe { Self::ints(from[lane].add(byte)) });
+        std::array::from_fn(|word| rows.map(|row| row[word]))
     }
 
     #[inline(always)]

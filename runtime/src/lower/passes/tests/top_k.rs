@@ -4,7 +4,7 @@ use super::super::testing::after;
 use super::super::{Pass, integers, select};
 use crate::dims;
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Dtype, Graph, Input, Tensor};
+use crate::graph::{Dtype, Graph, Input, Operation, Tensor};
 use crate::lower::{Target, lower};
 use crate::nn::testing::expect;
 use crate::{Hardware, Precision, Result};
@@ -26,14 +26,41 @@ fn of_equal_elements_the_first_comes_first() {
         expect(&[], |g| selected(g, indices), &[2, 1, 3], &want);
         let by_argmax = |g: &mut Graph| {
             let found = selected(g, indices)?;
-            g.output("found", &found)?;
-            g.rewrite(select::top_k_by_argmax)?;
-            g.prune();
-            assert!(g.lines().iter().all(|line| !line.contains("TopK")));
-            let (_, id) = g.outputs.pop().unwrap();
-            Ok(g.tensor(id).clone())
+            rewritten(g, &found, "TopK", select::top_k_by_argmax)
         };
         expect(&[], by_argmax, &[2, 1, 3], &want);
+        let by_comparison = |g: &mut Graph| {
+            let found = selected(g, indices)?;
+            rewritten(g, &found, "i64 TopK", select::top_k_by_comparison)
+        };
+        expect(&[], by_comparison, &[2, 1, 3], &want);
+    }
+}
+
+/// What a tensor is without operations of this kind.
+fn rewritten(
+    g: &mut Graph,
+    found: &Tensor,
+    without: &str,
+    by: fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>,
+) -> Result<Tensor> {
+    g.output("found", found)?;
+    g.rewrite(by)?;
+    g.prune();
+    assert!(g.lines().iter().all(|line| !line.starts_with(without)), "{:?}", g.lines());
+    let (_, id) = g.outputs.pop().unwrap();
+    Ok(g.tensor(id).clone())
+}
+
+#[test]
+fn the_first_of_the_largest_is_found_by_comparison() {
+    for (axis, shape, want) in [(2, [2, 1], vec![1.0, 1.0]), (0, [1, 5], vec![0.0; 5])] {
+        let build = |g: &mut Graph| {
+            let x = g.constant(&[2, 1, 5], ROWS.to_vec())?;
+            let first = g.argmax(&x, axis)?;
+            rewritten(g, &first, "i64 ArgMax", select::argmax_by_comparison)
+        };
+        expect(&[], build, &shape, &want);
     }
 }
 

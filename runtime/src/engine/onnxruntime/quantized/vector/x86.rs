@@ -81,6 +81,29 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn transposed(from: &[*const u8; 16], byte: usize) -> [__m512i; 4] {
+        unsafe {
+            // Lanes of four numbers hold what four lanes in a row have when pairs of pairs have changed places.
+            let quarter = |lane: usize| _mm_loadu_si128(from[lane].add(byte).cast());
+            let row = |lane: usize| {
+                let whole = _mm512_castsi128_si512(quarter(lane));
+                let whole = _mm512_inserti32x4::<1>(whole, quarter(lane + 4));
+                let whole = _mm512_inserti32x4::<2>(whole, quarter(lane + 8));
+                _mm512_inserti32x4::<3>(whole, quarter(lane + 12))
+            };
+            let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
+            let [ab, cd] = [_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d)];
+            let [ab_high, cd_high] = [_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d)];
+            [
+                _mm512_unpacklo_epi64(ab, cd),
+                _mm512_unpackhi_epi64(ab, cd),
+                _mm512_unpacklo_epi64(ab_high, cd_high),
+                _mm512_unpackhi_epi64(ab_high, cd_high),
+            ]
+        }
+    }
+
+    #[inline(always)]
     unsafe fn look_up(sixteen: __m512i, places: __m512i) -> __m512i {
         unsafe { _mm512_shuffle_epi8(sixteen, places) }
     }
@@ -209,6 +232,23 @@ macro_rules! registers_of_256_bits {
             #[inline(always)]
             unsafe fn store_ints(integers: __m256i, to: *mut u32) {
                 unsafe { _mm256_storeu_si256(to.cast(), integers) }
+            }
+
+            #[inline(always)]
+            unsafe fn transposed(from: &[*const u8; 16], byte: usize) -> [__m256i; 4] {
+                unsafe {
+                    let half = |lane: usize| _mm_loadu_si128(from[lane].add(byte).cast());
+                    let row = |lane: usize| _mm256_set_m128i(half(lane + 4), half(lane));
+                    let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
+                    let [ab, cd] = [_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d)];
+                    let [ab_high, cd_high] = [_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d)];
+                    [
+                        _mm256_unpacklo_epi64(ab, cd),
+                        _mm256_unpackhi_epi64(ab, cd),
+                        _mm256_unpacklo_epi64(ab_high, cd_high),
+                        _mm256_unpackhi_epi64(ab_high, cd_high),
+                    ]
+                }
             }
 
             #[inline(always)]
