@@ -28,7 +28,7 @@ pub(super) fn layout<S: Stored>(weight: &Weight<'_, S>) -> Layout {
     }
 }
 
-/// Adds the products of all rows of x with a panel to their parts of the result.
+/// Brings the products of all rows of x with a panel to their parts of the result, and adds those of panels behind the first.
 type Tiles = fn(x: &Rounded, panel: &Panel, result: &mut [&mut [f32]]);
 
 /// What a processor multiplies many rows with.
@@ -40,7 +40,7 @@ pub(super) struct Kernels<S> {
     pub(super) lanes: usize,
 }
 
-/// Adds the products of all rows of x with rows of the weight from `first` on, as many as a row of the result has.
+/// The products of all rows of x with rows of the weight from `first` on, as many as a row of the result has.
 pub(super) fn products<S: Stored>(
     kernels: Kernels<S>,
     x: &Rounded,
@@ -50,17 +50,23 @@ pub(super) fn products<S: Stored>(
 ) {
     let columns = result.first().map_or(0, |row| row.len());
     let mut panel = Panel::new(COLUMNS * kernels.lanes, weight, x.layout.block);
-    for column in (0..columns).step_by(panel.columns) {
-        for start in (0..x.layout.width).step_by(DEPTH) {
-            let there = panel.columns.min(columns - column);
-            panel.begin(start, column, (start + DEPTH).min(x.layout.width));
-            (kernels.unpack)(&mut panel, weight, first + column, there);
-            (kernels.tiles)(x, &panel, result);
+    let (step, width) = (panel.columns, x.layout.width);
+    let places = (0..columns)
+        .step_by(step)
+        .flat_map(|column| (0..width).step_by(DEPTH).map(move |start| (column, start)));
+    let mut places = places.peekable();
+    while let Some((column, start)) = places.next() {
+        panel.begin(start, column, (start + DEPTH).min(width));
+        (kernels.unpack)(&mut panel, weight, first + column, step.min(columns - column));
+        // What comes next is read while this is multiplied.
+        if let Some(&(column, start)) = places.peek() {
+            panel::ask_for_codes(weight, first + column, step.min(columns - column), start);
         }
+        (kernels.tiles)(x, &panel, result);
     }
 }
 
-/// Adds the products of all rows of x with a panel to their parts of the result.
+/// As [`Tiles`].
 ///
 /// # Safety
 /// The processor must have the vector's instructions.
@@ -85,7 +91,7 @@ pub(super) unsafe fn tiles<V: Vector>(x: &Rounded, panel: &Panel, result: &mut [
     }
 }
 
-/// Adds the products of `R` rows of x.
+/// The products of `R` rows of x, of a panel that is not the first of its columns added to those before.
 #[inline(always)]
 unsafe fn rows<V: Vector, const R: usize>(x: &Rounded, panel: &Panel, row: usize, result: &mut [&mut [f32]]) {
     // SAFETY: the caller's.
@@ -96,12 +102,17 @@ unsafe fn rows<V: Vector, const R: usize>(x: &Rounded, panel: &Panel, row: usize
             let Some(result) = result.get_mut(from..).filter(|result| !result.is_empty()) else { continue };
             // SAFETY: the caller's; as many numbers as are written are there.
             unsafe {
-                if result.len() >= V::LANES {
-                    V::store(V::add(V::floats(result.as_ptr()), sums), result.as_mut_ptr());
-                } else {
+                if result.len() < V::LANES {
                     let mut lanes = [0.0; 16];
                     V::store(sums, lanes.as_mut_ptr());
-                    result.iter_mut().zip(lanes).for_each(|(result, sum)| *result += sum);
+                    let result = result.iter_mut().zip(lanes);
+                    result.for_each(|(result, sum)| {
+                        *result = if panel.start == 0 { sum } else { *result + sum }
+                    });
+                } else if panel.start == 0 {
+                    V::store(sums, result.as_mut_ptr());
+                } else {
+                    V::store(V::add(V::floats(result.as_ptr()), sums), result.as_mut_ptr());
                 }
             }
         }

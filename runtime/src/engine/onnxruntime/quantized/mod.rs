@@ -111,7 +111,6 @@ impl<'a, S: Stored> Product<'a, S> {
     pub(super) fn compute(&self, block: usize) {
         let mut slices = self.blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
         let first = block * self.rows;
-        slices.iter_mut().for_each(|slice| slice.fill(0.0));
         match self.kernel {
             Kernel::Few(kernel) => kernel(&self.x, &self.weight, first, &mut slices),
             Kernel::Many(kernels) => many::products(kernels, &self.x, &self.weight, first, &mut slices),

@@ -2,12 +2,13 @@
 
 #![allow(unsafe_code)]
 
+use super::super::product::ask_for;
 use super::super::stored::Stored;
 use super::vector::Vector;
 use super::weight::Weight;
 
 /// How many codes of a row are unpacked at a time.
-pub(super) const DEPTH: usize = 1024;
+pub(super) const DEPTH: usize = 512;
 
 /// Bytes of a row that are unpacked at a time.
 const TAKEN: usize = 16;
@@ -122,8 +123,12 @@ unsafe fn codes<V: Vector, S: Stored, const BITS: usize, const BOOK: bool>(
     });
     let begins = packed.map(<[u8]>::as_ptr);
     let book = weight.codebook().filter(|_| BOOK).map_or([0; 16], |book| book.above_zero().0);
-    let place =
-        Place { words: panel.block / 4 / per_byte, block: panel.block / 4, columns: panel.columns, column };
+    let place = Place {
+        words: (panel.block / 4 / per_byte).ilog2(),
+        block: panel.block / 4,
+        columns: panel.columns,
+        column,
+    };
     let whole = bytes / TAKEN * TAKEN;
     // SAFETY: the caller's; so many bytes of each row are there, and as many codes have room in the panel.
     unsafe {
@@ -147,10 +152,21 @@ unsafe fn codes<V: Vector, S: Stored, const BITS: usize, const BOOK: bool>(
 /// The most lanes of a register.
 pub(super) const MOST_LANES: usize = 16;
 
+/// Begins to read the codes of so many rows of a weight that a panel from `start` on takes.
+pub(super) fn ask_for_codes<S: Stored>(weight: &Weight<'_, S>, first: usize, there: usize, start: usize) {
+    let (block, scales) = (start / weight.group, DEPTH / weight.group * size_of::<S>());
+    let (row_bytes, start) = (weight.row_bytes(), start * weight.bits / 8);
+    let bytes = (DEPTH * weight.bits / 8).min(row_bytes - start);
+    for row in first..first + there {
+        ask_for(weight.codes[row * row_bytes + start..].as_ptr(), bytes);
+        ask_for(weight.scales[row * weight.blocks() + block..].as_ptr(), scales);
+    }
+}
+
 /// Where codes go in a panel.
 struct Place {
-    /// Packed words of a block.
-    words: usize,
+    /// Packed words of a block, a power of two, as one.
+    words: u32,
     /// Words of codes of a block.
     block: usize,
     columns: usize,
@@ -167,9 +183,10 @@ unsafe fn store<V: Vector, const BITS: usize, const BOOK: bool>(
     into: *mut u32,
 ) {
     for (index, packed) in words.iter().enumerate() {
-        let (block, within) = ((first + index) / place.words, (first + index) % place.words);
+        let block = first + index >> place.words;
+        let within = first + index - (block << place.words);
         for run in 0..8 / BITS {
-            let word = block * place.block + run * place.words + within;
+            let word = block * place.block + (run << place.words) + within;
             // SAFETY: the caller's: the panel has the words.
             unsafe {
                 let codes = V::codes::<BITS>(*packed, run * BITS);
@@ -204,8 +221,14 @@ unsafe fn scales<V: Vector, S: Stored>(panel: &mut Panel, weight: &Weight<'_, S>
             *single *= weight.outer_scale(row, first + at);
         }
     }
-    let into = panel.scales[column..].iter_mut().step_by(panel.columns).take(panel.blocks);
-    for (block, into) in into.enumerate() {
-        *into = single[(panel.start + block * panel.block) / weight.group - first];
+    // A scale of the weight is that of as many blocks, of which panels before may have taken some.
+    let blocks = weight.group / panel.block;
+    let (mut scale, mut left) = (0, blocks - panel.start % weight.group / panel.block);
+    for block in 0..panel.blocks {
+        panel.scales[block * panel.columns + column] = single[scale];
+        left -= 1;
+        if left == 0 {
+            (scale, left) = (scale + 1, blocks);
+        }
     }
 }

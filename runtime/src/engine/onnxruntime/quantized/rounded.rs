@@ -81,11 +81,11 @@ fn round(x: &[f32], layout: Layout, middle: i32, row: &mut Row<'_>) {
     {
         #[target_feature(enable = "avx2,fma")]
         fn with_avx2(x: &[f32], layout: Layout, middle: i32, row: &mut Row<'_>) {
-            by_blocks(x, layout, middle, row);
+            by_blocks::<false>(x, layout, middle, row);
         }
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2")]
         fn with_avx512(x: &[f32], layout: Layout, middle: i32, row: &mut Row<'_>) {
-            by_blocks(x, layout, middle, row);
+            by_blocks::<true>(x, layout, middle, row);
         }
         if super::has_avx512() {
             // SAFETY: the processor has the instructions.
@@ -95,50 +95,81 @@ fn round(x: &[f32], layout: Layout, middle: i32, row: &mut Row<'_>) {
             return unsafe { with_avx2(x, layout, middle, row) };
         }
     }
-    by_blocks(x, layout, middle, row);
+    by_blocks::<false>(x, layout, middle, row);
 }
 
 #[inline(always)]
-fn by_blocks(x: &[f32], layout: Layout, middle: i32, row: &mut Row<'_>) {
+fn by_blocks<const AVX512: bool>(x: &[f32], layout: Layout, middle: i32, row: &mut Row<'_>) {
     match (layout.block, layout.per_byte) {
-        (16, 1) => each_block::<16, 1>(x, layout, middle, row),
-        (16, 2) => each_block::<16, 2>(x, layout, middle, row),
-        (16, _) => each_block::<16, 4>(x, layout, middle, row),
-        (_, 1) => each_block::<32, 1>(x, layout, middle, row),
-        (_, 2) => each_block::<32, 2>(x, layout, middle, row),
-        _ => each_block::<32, 4>(x, layout, middle, row),
+        (16, 1) => by_parts::<16, 1, false>(x, layout, middle, row),
+        (16, 2) => by_parts::<16, 2, false>(x, layout, middle, row),
+        (16, _) => by_parts::<16, 4, false>(x, layout, middle, row),
+        (_, 1) => by_parts::<32, 1, AVX512>(x, layout, middle, row),
+        (_, 2) => by_parts::<32, 2, AVX512>(x, layout, middle, row),
+        _ => by_parts::<32, 4, AVX512>(x, layout, middle, row),
     }
 }
 
+/// A part is a block, or four bytes of codes.
 #[inline(always)]
-fn each_block<const BLOCK: usize, const PER_BYTE: usize>(
+fn by_parts<const BLOCK: usize, const PER_BYTE: usize, const AVX512: bool>(
+    x: &[f32],
+    layout: Layout,
+    middle: i32,
+    row: &mut Row<'_>,
+) {
+    if layout.part == BLOCK {
+        each_block::<BLOCK, PER_BYTE, AVX512, true>(x, layout, middle, row);
+    } else {
+        each_block::<BLOCK, PER_BYTE, AVX512, false>(x, layout, middle, row);
+    }
+}
+
+/// A block of x, rounded.
+struct Block<const BLOCK: usize> {
+    /// By their runs.
+    codes: [i8; BLOCK],
+    scale: f32,
+    /// Sums of four neighbouring codes each.
+    sums: [i32; 8],
+    /// The sum of x.
+    total: f32,
+}
+
+#[inline(always)]
+fn each_block<const BLOCK: usize, const PER_BYTE: usize, const AVX512: bool, const WHOLE: bool>(
     x: &[f32],
     layout: Layout,
     middle: i32,
     (all, scales, starts, sums): &mut Row<'_>,
 ) {
+    // Both are powers of two.
+    let [span, summed] = [layout.span, layout.summed].map(usize::ilog2);
+    let part = if WHOLE { BLOCK } else { 4 * PER_BYTE };
     for (index, x) in x.chunks(BLOCK).enumerate() {
         let mut filled = [0.0; BLOCK];
-        filled[..x.len()].copy_from_slice(x);
-        let (codes, scale) = block(&filled);
+        let x = x.first_chunk().unwrap_or_else(|| {
+            filled[..x.len()].copy_from_slice(x);
+            &filled
+        });
+        let rounded = match AVX512 {
+            #[cfg(target_arch = "x86_64")]
+            true => x86::block::<BLOCK, PER_BYTE>(x),
+            _ => block::<BLOCK, PER_BYTE>(x),
+        };
         let start = index * BLOCK;
-        let place = start - start % layout.span + start % layout.span / PER_BYTE;
-        for run in 0..PER_BYTE {
-            let into = &mut all[place + run * (layout.span / PER_BYTE)..][..BLOCK / PER_BYTE];
-            for (into, codes) in into.iter_mut().zip(codes.as_chunks::<PER_BYTE>().0) {
-                *into = codes[run] as i8;
-            }
+        let begun = start & (layout.span - 1);
+        let place = start - begun + begun / PER_BYTE;
+        for (run, codes) in rounded.codes.chunks_exact(BLOCK / PER_BYTE).enumerate() {
+            all[place + (run << span) / PER_BYTE..][..BLOCK / PER_BYTE].copy_from_slice(codes);
         }
-        let parts = start / layout.part..(start + BLOCK) / layout.part;
-        scales[parts.clone()].fill(scale * layout.unit);
-        let mut total = 0;
-        for (start, codes) in starts[parts].iter_mut().zip(codes.chunks(layout.part)) {
-            let sum = codes.iter().sum::<i32>();
-            *start = -middle * sum;
-            total += sum;
+        let parts = start / part..(start + BLOCK) / part;
+        scales[parts.clone()].fill(rounded.scale * layout.unit);
+        for (start, sums) in starts[parts].iter_mut().zip(rounded.sums.chunks_exact(part / 4)) {
+            *start = -middle * sums.iter().sum::<i32>();
         }
-        let sum = if layout.rounded_sums { total as f32 * scale } else { sum(&filled) };
-        sums[start / layout.summed] += sum;
+        let of_codes = || rounded.sums.iter().sum::<i32>() as f32 * rounded.scale;
+        sums[start >> summed] += if layout.rounded_sums { of_codes() } else { rounded.total };
     }
 }
 
@@ -152,15 +183,89 @@ fn sum<const BLOCK: usize>(x: &[f32; BLOCK]) -> f32 {
     lanes.iter().sum()
 }
 
-/// The codes of a block, and their scale.
+/// Added to a number below 2^22, it leaves the nearest integer in the lowest bits.
+const INTEGERS: f32 = 12_582_912.0;
+
+/// What numbers are divided and multiplied by for codes, by the bits of the largest without its sign.
 #[inline(always)]
-fn block<const BLOCK: usize>(x: &[f32; BLOCK]) -> ([i32; BLOCK], f32) {
-    /// Added to a number below 2^22, it leaves the nearest integer in the lowest bits.
-    const INTEGERS: f32 = 12_582_912.0;
-    // Without the sign, numbers are in the order of their bits; what is no number is the largest.
-    let largest = x.iter().map(|x| x.to_bits() & 0x7fff_ffff).fold(0, u32::max);
+fn scale(largest: u32) -> (f32, f32) {
     let scale = f32::from_bits(largest) / 127.0;
-    let factor = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-    let codes = x.map(|x| i32::from((x * factor + INTEGERS).to_bits() as i8));
-    (codes, scale)
+    (scale, if scale > 0.0 { 1.0 / scale } else { 0.0 })
+}
+
+#[inline(always)]
+fn block<const BLOCK: usize, const PER_BYTE: usize>(x: &[f32; BLOCK]) -> Block<BLOCK> {
+    // Without the sign, numbers are in the order of their bits; what is no number is the largest.
+    let (scale, factor) = scale(x.iter().map(|x| x.to_bits() & 0x7fff_ffff).fold(0, u32::max));
+    let each = x.map(|x| (x * factor + INTEGERS).to_bits() as i8);
+    let mut sums = [0; 8];
+    for (sum, codes) in sums.iter_mut().zip(each.as_chunks::<4>().0) {
+        *sum = codes.iter().map(|code| i32::from(*code)).sum();
+    }
+    let codes = std::array::from_fn(|place| {
+        let (run, index) = (place / (BLOCK / PER_BYTE), place % (BLOCK / PER_BYTE));
+        each[index * PER_BYTE + run]
+    });
+    Block { codes, scale, sums, total: sum(x) }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    #![allow(unsafe_code)]
+
+    use std::arch::x86_64::*;
+
+    use super::{Block, INTEGERS, scale};
+
+    /// Of 32 numbers, for processors with AVX-512.
+    #[inline(always)]
+    pub(super) fn block<const BLOCK: usize, const PER_BYTE: usize>(x: &[f32; BLOCK]) -> Block<BLOCK> {
+        assert_eq!(BLOCK, 32, "numbers of a block");
+        // SAFETY: it is only compiled for processors that have the instructions; 32 numbers and codes are two registers and one.
+        unsafe {
+            // No closures, into which instructions of the processor are not inlined.
+            let (a, b) = (_mm512_loadu_ps(x.as_ptr()), _mm512_loadu_ps(x.as_ptr().add(16)));
+            let unsigned = _mm512_set1_epi32(0x7fff_ffff);
+            let largest = _mm512_max_epu32(
+                _mm512_and_si512(_mm512_castps_si512(a), unsigned),
+                _mm512_and_si512(_mm512_castps_si512(b), unsigned),
+            );
+            let total = _mm512_reduce_add_ps(_mm512_add_ps(a, b));
+            let (scale, factor) = scale(_mm512_reduce_max_epu32(largest));
+            let (factor, integers) = (_mm512_set1_ps(factor), _mm512_set1_ps(INTEGERS));
+            let a = _mm512_add_ps(_mm512_mul_ps(a, factor), integers);
+            let b = _mm512_add_ps(_mm512_mul_ps(b, factor), integers);
+            let a = _mm512_cvtepi32_epi8(_mm512_castps_si512(a));
+            let b = _mm512_cvtepi32_epi8(_mm512_castps_si512(b));
+            let codes = _mm256_set_m128i(b, a);
+            let pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), codes);
+            let sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+            let codes = by_runs::<PER_BYTE>(codes);
+            let mut rounded = Block { codes: [0; BLOCK], scale, sums: [0; 8], total };
+            _mm256_storeu_si256(rounded.codes.as_mut_ptr().cast(), codes);
+            _mm256_storeu_si256(rounded.sums.as_mut_ptr().cast(), sums);
+            rounded
+        }
+    }
+
+    /// The first of each byte's codes, then the next ones.
+    #[inline(always)]
+    unsafe fn by_runs<const PER_BYTE: usize>(codes: __m256i) -> __m256i {
+        // SAFETY: the caller has AVX2.
+        unsafe {
+            match PER_BYTE {
+                1 => codes,
+                2 => {
+                    let order = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+                    let halves = _mm256_shuffle_epi8(codes, _mm256_broadcastsi128_si256(order));
+                    _mm256_permute4x64_epi64::<0b11_01_10_00>(halves)
+                }
+                _ => {
+                    let order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+                    let quarters = _mm256_shuffle_epi8(codes, _mm256_broadcastsi128_si256(order));
+                    _mm256_permutevar8x32_epi32(quarters, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
+                }
+            }
+        }
+    }
 }
