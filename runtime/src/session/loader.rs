@@ -221,7 +221,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
 
     /// Leaves all weights in their mapped pages: large models open at once, while encoders and prompts are slower on CPU.
     ///
-    /// Where not given, a decoder with a cache leaves weights mapped from a gigabyte on, and all else is opened for speed. On
+    /// Where not given, a decoder with a cache leaves weights mapped from a quarter of a gigabyte on, and all else is opened for speed. On
     /// CPU, weights stored in 16 bits that linear layers and embeddings read stay so in any case, and those of large
     /// convolutions unless this is `false`: they are widened as they are used, which is exact, in optimized builds; others
     /// convert them. A convolutional network opens in a third of the time then and in a tenth of the memory, and runs up to

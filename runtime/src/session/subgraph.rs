@@ -222,7 +222,7 @@ fn built_alone<A: Architecture>(
 }
 
 /// From so many bytes on, a decoder opens with its weights in their mapped pages.
-const LARGE: u64 = 1 << 30;
+const LARGE: u64 = 1 << 28;
 
 /// Whether opening at once and taking no memory twice outweighs a slower prompt: of large weights.
 fn are_worth_mapping(weights: &[WeightData]) -> bool {

@@ -221,7 +221,7 @@ impl Results {
             let _ = writeln!(text, "- {note}");
         }
         text.push_str(
-            "\nA decoder with a cache and a gigabyte or more of weights leaves them in their mapped pages, in the type they \
+            "\nA decoder with a cache and a quarter of a gigabyte of weights or more leaves them in their mapped pages, in the type they \
              are stored in: it opens at once, and its prompts are slower. `Model::open(..)?.map_weights(false)` opens it \
              for prompts instead. All compute in float32 but the rows in bfloat16, where weft is asked for it \
              (`--precision bf16`; float32 is what it computes in by itself), PyTorch computes in the checkpoint's type and \

@@ -183,7 +183,7 @@ unsafe fn store<V: Vector, const BITS: usize, const BOOK: bool>(
     into: *mut u32,
 ) {
     for (index, packed) in words.iter().enumerate() {
-        let block = first + index >> place.words;
+        let block = (first + index) >> place.words;
         let within = first + index - (block << place.words);
         for run in 0..8 / BITS {
             let word = block * place.block + (run << place.words) + within;
