@@ -25,9 +25,9 @@ const SMALLEST: usize = 64 * 1024;
 /// The most: what one thread has left to do when the others are done.
 const LARGEST: usize = 256 * 1024;
 
-/// How far ahead weights are asked for, in bytes: beyond the page that is read, which is where processors stop by
-/// themselves.
-const AHEAD: usize = 8192;
+/// How far ahead weights are asked for, in bytes: beyond the page that is read, which is where processors stop by themselves, and not
+/// much further. On a Zen 4, a token of Llama 1.1B in bfloat16 takes 65.9 ms by this, 68.1 by 8 KiB and 70.0 by 12.
+const AHEAD: usize = 5120;
 
 /// The rows of the result that `block` holds, each as the slice that belongs to this block of weights.
 pub(super) type Slices<'a> = Mutex<Vec<&'a mut [f32]>>;
