@@ -53,7 +53,7 @@ pub(super) struct Product<'a, W> {
     /// Rows of the weight in a block.
     rows: usize,
     blocks: Vec<Slices<'a>>,
-    dots: Dots<W>,
+    kernel: Kernel<W>,
 }
 
 impl<'a, W: Stored> Product<'a, W> {
@@ -71,7 +71,7 @@ impl<'a, W: Stored> Product<'a, W> {
         let blocks = weight.len().div_ceil(block).max(1);
         let rows = out.div_ceil(blocks).max(1);
         let blocks = slices(result, out, rows);
-        Self { x, weight, bias, width, rows, blocks, dots: dots() }
+        Self { x, weight, bias, width, rows, blocks, kernel: fastest() }
     }
 
     /// How many blocks there are to compute.
@@ -82,14 +82,12 @@ impl<'a, W: Stored> Product<'a, W> {
     pub(super) fn compute(&self, block: usize) {
         let mut slices = self.blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
         let first = block * self.rows;
-        let weights = self.weight[first * self.width..].chunks_exact(self.width).take(self.rows);
-        for (place, weights) in weights.enumerate() {
-            let bias = self.bias.map_or(0.0, |bias| bias[first + place]);
-            for (slices, x) in slices.chunks_mut(TOGETHER).zip(self.x.chunks(TOGETHER * self.width)) {
-                let mut sums = [0.0; TOGETHER];
-                (self.dots)(x, weights, &mut sums);
-                slices.iter_mut().zip(sums).for_each(|(slice, sum)| slice[place] = sum + bias);
-            }
+        let weights = &self.weight[first * self.width..];
+        let bias = self.bias.map(|bias| &bias[first..]);
+        (self.kernel)(self.x, weights, self.width, &mut slices);
+        for slice in slices.iter_mut() {
+            let Some(bias) = bias else { break };
+            slice.iter_mut().zip(bias).for_each(|(sum, bias)| *sum += bias);
         }
     }
 }
@@ -97,45 +95,63 @@ impl<'a, W: Stored> Product<'a, W> {
 /// Rows of x that a row of weights meets at once: their sums are half of the registers of AVX2.
 const TOGETHER: usize = 2;
 
-/// The sums of products of a row of weights with one or two rows of x, each by the same steps as alone.
-type Dots<W> = fn(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]);
+/// The sums of products of rows of x with rows of weights from the first on, as many as a slice of each row of the result has; each by the
+/// same steps as alone.
+type Kernel<W> = fn(x: &[f32], weights: &[W], width: usize, results: &mut [&mut [f32]]);
 
 /// The fastest that this processor has.
-fn dots<W: Stored>() -> Dots<W> {
+fn fastest<W: Stored>() -> Kernel<W> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        return with_fma::dots;
+        return with_fma::products;
     }
     if cfg!(target_feature = "fma") || cfg!(target_arch = "aarch64") {
-        of_each::<W, true>
+        products::<W, true>
     } else {
-        of_each::<W, false>
+        products::<W, false>
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod with_fma {
-    use super::{Stored, TOGETHER};
+    use super::Stored;
 
-    /// As [`super::of_each`], compiled for processors that multiply and add at once.
+    /// As [`super::products`], compiled for processors that multiply and add at once.
     #[allow(unsafe_code)]
-    pub(super) fn dots<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
+    pub(super) fn products<W: Stored>(x: &[f32], weights: &[W], width: usize, results: &mut [&mut [f32]]) {
         // SAFETY: only handed out where the processor has AVX2 and FMA.
-        unsafe { compiled(x, weights, sums) }
+        unsafe { compiled(x, weights, width, results) }
     }
 
     #[target_feature(enable = "avx2,fma")]
-    fn compiled<W: Stored>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
-        super::of_each::<W, true>(x, weights, sums);
+    fn compiled<W: Stored>(x: &[f32], weights: &[W], width: usize, results: &mut [&mut [f32]]) {
+        super::products::<W, true>(x, weights, width, results);
     }
 }
 
 #[inline(always)]
-fn of_each<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W], sums: &mut [f32; TOGETHER]) {
-    if x.len() > weights.len() {
-        *sums = pair::<W, FUSED>(x.split_at(weights.len()), weights);
-    } else {
-        sums[0] = lanes::<W, FUSED>(x, weights);
+fn products<W: Stored, const FUSED: bool>(
+    x: &[f32],
+    weights: &[W],
+    width: usize,
+    results: &mut [&mut [f32]],
+) {
+    let rows = results.first().map_or(0, |result| result.len());
+    // With one row of x there is nothing to decide between rows of weights.
+    if let [result] = results {
+        for (result, weights) in result.iter_mut().zip(weights.chunks_exact(width)) {
+            *result = lanes::<W, FUSED>(x, weights);
+        }
+        return;
+    }
+    for (place, weights) in weights.chunks_exact(width).take(rows).enumerate() {
+        for (results, x) in results.chunks_mut(TOGETHER).zip(x.chunks(TOGETHER * width)) {
+            if let [a, b] = results {
+                [a[place], b[place]] = pair::<W, FUSED>(x.split_at(width), weights);
+            } else {
+                results[0][place] = lanes::<W, FUSED>(x, weights);
+            }
+        }
     }
 }
 

@@ -91,9 +91,9 @@ pub(super) unsafe fn unpack<V: Vector, S: Stored>(
                 (4, Some(_)) => codes::<V, S, 4, true>(panel, weight, column, &rows),
                 _ => codes::<V, S, 8, false>(panel, weight, column, &rows),
             }
+            scales::<V, S>(panel, weight, column, &rows);
         }
         for column in 0..there {
-            scales::<V, S>(panel, weight, column, first + column);
             if panel.is_offset {
                 panel.offsets_of(weight, column, first + column);
             }
@@ -101,10 +101,16 @@ pub(super) unsafe fn unpack<V: Vector, S: Stored>(
     }
 }
 
-/// Rows of the weight that lanes take.
+/// Rows of the weight that lanes take; where they are fewer, the last ones take the last.
 struct Rows {
     first: usize,
     there: usize,
+}
+
+impl Rows {
+    fn of(&self, lane: usize) -> usize {
+        self.first + lane.min(self.there - 1)
+    }
 }
 
 /// Codes of as many rows as there are lanes.
@@ -118,8 +124,7 @@ unsafe fn codes<V: Vector, S: Stored, const BITS: usize, const BOOK: bool>(
     let per_byte = 8 / BITS;
     let bytes = panel.blocks * panel.block / per_byte;
     let packed: [&[u8]; MOST_LANES] = std::array::from_fn(|lane| {
-        let row = rows.first + lane.min(rows.there - 1);
-        &weight.codes[row * weight.row_bytes() + panel.start / per_byte..][..bytes]
+        &weight.codes[rows.of(lane) * weight.row_bytes() + panel.start / per_byte..][..bytes]
     });
     let begins = packed.map(<[u8]>::as_ptr);
     let book = weight.codebook().filter(|_| BOOK).map_or([0; 16], |book| book.above_zero().0);
@@ -197,12 +202,44 @@ unsafe fn store<V: Vector, const BITS: usize, const BOOK: bool>(
     }
 }
 
-/// Scales of the blocks of a row.
+/// Scales of the blocks of as many rows as there are lanes.
 #[inline(always)]
-unsafe fn scales<V: Vector, S: Stored>(panel: &mut Panel, weight: &Weight<'_, S>, column: usize, row: usize) {
+unsafe fn scales<V: Vector, S: Stored>(
+    panel: &mut Panel,
+    weight: &Weight<'_, S>,
+    column: usize,
+    rows: &Rows,
+) {
+    let mut single = [[0.0; MOST_BLOCKS]; MOST_LANES];
+    // SAFETY: the caller's; a row has numbers for four blocks more than those before any, and as many lanes have room in the panel.
+    unsafe {
+        for (lane, single) in single.iter_mut().enumerate().take(V::LANES) {
+            scales_of::<V, S>(panel, weight, rows.of(lane), single);
+        }
+        let begins = single.each_ref().map(|row| row.as_ptr().cast::<u8>());
+        for block in (0..panel.blocks).step_by(4) {
+            let four = V::transposed(&begins, block * size_of::<f32>());
+            for (index, scales) in four.into_iter().enumerate().take(panel.blocks - block) {
+                let place = (block + index) * panel.columns + column;
+                V::store_ints(scales, panel.scales.as_mut_ptr().add(place).cast());
+            }
+        }
+    }
+}
+
+/// The most blocks of a row in a panel.
+const MOST_BLOCKS: usize = DEPTH / 16;
+
+/// Scales of the blocks of a row, in single precision.
+#[inline(always)]
+unsafe fn scales_of<V: Vector, S: Stored>(
+    panel: &Panel,
+    weight: &Weight<'_, S>,
+    row: usize,
+    single: &mut [f32; MOST_BLOCKS],
+) {
     let (first, last) = (panel.start / weight.group, panel.start + panel.blocks * panel.block);
     let stored = &weight.scales[row * weight.blocks()..][first..last.div_ceil(weight.group)];
-    let mut single = [0.0; DEPTH / 16];
     let places: [i32; MOST_LANES] = std::array::from_fn(|lane| lane as i32);
     let whole = stored.len() / V::LANES * V::LANES;
     // SAFETY: the caller's; as many scales as lanes are there, and numbers for them.
@@ -222,13 +259,10 @@ unsafe fn scales<V: Vector, S: Stored>(panel: &mut Panel, weight: &Weight<'_, S>
         }
     }
     // A scale of the weight is that of as many blocks, of which panels before may have taken some.
-    let blocks = weight.group / panel.block;
-    let (mut scale, mut left) = (0, blocks - panel.start % weight.group / panel.block);
-    for block in 0..panel.blocks {
-        panel.scales[block * panel.columns + column] = single[scale];
-        left -= 1;
-        if left == 0 {
-            (scale, left) = (scale + 1, blocks);
+    let (blocks, begun) = (weight.group / panel.block, panel.start % weight.group / panel.block);
+    if blocks > 1 {
+        for block in (0..panel.blocks).rev() {
+            single[block] = single[(begun + block) / blocks];
         }
     }
 }
