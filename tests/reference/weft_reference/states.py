@@ -22,18 +22,19 @@ def left(model: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The states after one forward call."""
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
     kind = model.config.model_type
-    result = model(**arguments, use_cache=kind != "xlstm", return_dict=True)
-    if kind == "recurrent_gemma":
+    if kind == "xlstm":
+        found = xlstm(model, arguments)
+    elif kind == "recurrent_gemma":
+        model(**arguments, use_cache=True)
         found = recurrent_gemma(model)
     elif kind == "rwkv":
         shorter = {name: value[:, :-1] for name, value in arguments.items()}
-        found = rwkv(model, result.state, model(**shorter, use_cache=True, return_dict=True).state)
-    elif kind == "xlstm":
-        found = xlstm(model, arguments)
+        found = rwkv(model, *(model(**given, use_cache=True, return_dict=True).state for given in (arguments, shorter)))
     elif kind == "minimax":
-        linear = result.past_key_values.linear_cache
+        linear = model(**arguments, use_cache=True, return_dict=True).past_key_values.linear_cache
         found = {f"{layer}.recurrent": state for layer, state in enumerate(linear) if isinstance(state, torch.Tensor)}
     else:
+        result = model(**arguments, use_cache=True, return_dict=True)
         found = of_layers(model, result.get("past_key_values") or result["cache_params"])
     if not found:
         raise ValueError(f"{type(model).__name__} leaves no states")

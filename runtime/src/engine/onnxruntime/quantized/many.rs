@@ -10,7 +10,7 @@ use super::vector::Vector;
 use super::weight::Weight;
 
 /// Registers of columns in a tile.
-pub(super) const COLUMNS: usize = 2;
+const COLUMNS: usize = 2;
 
 /// How x is rounded for them.
 pub(super) fn layout<S: Stored>(weight: &Weight<'_, S>) -> Layout {

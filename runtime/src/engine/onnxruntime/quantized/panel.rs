@@ -13,6 +13,12 @@ pub(super) const DEPTH: usize = 512;
 /// Bytes of a row that are unpacked at a time.
 const TAKEN: usize = 16;
 
+/// The most lanes of a register.
+const MOST_LANES: usize = 16;
+
+/// The most blocks of a row in a panel.
+const MOST_BLOCKS: usize = DEPTH / 16;
+
 /// Codes of a few columns, those that a lane takes side by side, with scales and offsets of their blocks.
 pub(super) struct Panel {
     pub(super) columns: usize,
@@ -93,10 +99,8 @@ pub(super) unsafe fn unpack<V: Vector, S: Stored>(
             }
             scales::<V, S>(panel, weight, column, &rows);
         }
-        for column in 0..there {
-            if panel.is_offset {
-                panel.offsets_of(weight, column, first + column);
-            }
+        if panel.is_offset {
+            (0..there).for_each(|column| panel.offsets_of(weight, column, first + column));
         }
     }
 }
@@ -153,9 +157,6 @@ unsafe fn codes<V: Vector, S: Stored, const BITS: usize, const BOOK: bool>(
         }
     }
 }
-
-/// The most lanes of a register.
-pub(super) const MOST_LANES: usize = 16;
 
 /// Begins to read the codes of so many rows of a weight that a panel from `start` on takes.
 pub(super) fn ask_for_codes<S: Stored>(weight: &Weight<'_, S>, first: usize, there: usize, start: usize) {
@@ -226,9 +227,6 @@ unsafe fn scales<V: Vector, S: Stored>(
         }
     }
 }
-
-/// The most blocks of a row in a panel.
-const MOST_BLOCKS: usize = DEPTH / 16;
 
 /// Scales of the blocks of a row, in single precision.
 #[inline(always)]

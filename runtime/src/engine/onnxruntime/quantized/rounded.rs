@@ -153,8 +153,10 @@ fn each_block<const BLOCK: usize, const PER_BYTE: usize, const AVX512: bool, con
             &filled
         });
         let rounded = match AVX512 {
+            // SAFETY: only asked for where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            true => x86::block::<BLOCK, PER_BYTE>(x),
+            #[allow(unsafe_code)]
+            true => unsafe { x86::block::<BLOCK, PER_BYTE>(x) },
             _ => block::<BLOCK, PER_BYTE>(x),
         };
         let start = index * BLOCK;
@@ -217,11 +219,14 @@ mod x86 {
 
     use super::{Block, INTEGERS, scale};
 
-    /// Of 32 numbers, for processors with AVX-512.
+    /// Of 32 numbers.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512 (F, BW, DQ and VL).
     #[inline(always)]
-    pub(super) fn block<const BLOCK: usize, const PER_BYTE: usize>(x: &[f32; BLOCK]) -> Block<BLOCK> {
+    pub(super) unsafe fn block<const BLOCK: usize, const PER_BYTE: usize>(x: &[f32; BLOCK]) -> Block<BLOCK> {
         assert_eq!(BLOCK, 32, "numbers of a block");
-        // SAFETY: it is only compiled for processors that have the instructions; 32 numbers and codes are two registers and one.
+        // SAFETY: the caller's; 32 numbers and codes are two registers and one.
         unsafe {
             // No closures, into which instructions of the processor are not inlined.
             let (a, b) = (_mm512_loadu_ps(x.as_ptr()), _mm512_loadu_ps(x.as_ptr().add(16)));
@@ -266,6 +271,32 @@ mod x86 {
                     _mm256_permutevar8x32_epi32(quarters, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
                 }
             }
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::super::super::product::testing::numbers;
+    use super::*;
+
+    #[allow(unsafe_code)]
+    fn compare<const PER_BYTE: usize>(x: &[f32; 32]) {
+        // SAFETY: the caller has seen that the processor has the instructions.
+        let (plain, fast) = (block::<32, PER_BYTE>(x), unsafe { x86::block::<32, PER_BYTE>(x) });
+        assert_eq!((plain.codes, plain.scale, plain.sums), (fast.codes, fast.scale, fast.sums), "{PER_BYTE}");
+        assert!((plain.total - fast.total).abs() < 1e-5, "{} for {}", fast.total, plain.total);
+    }
+
+    #[test]
+    fn a_block_is_the_same_by_plain_arithmetic_and_by_avx512() {
+        if !super::super::has_avx512() {
+            return;
+        }
+        for x in numbers(640, 3).as_chunks::<32>().0.iter().chain([&[0.0; 32]]) {
+            compare::<1>(x);
+            compare::<2>(x);
+            compare::<4>(x);
         }
     }
 }
