@@ -149,13 +149,23 @@ fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
     let half = c.d_model / 2;
     let wavelengths = (0..half / 2)
         .map(|pair| 10_000_f64.powf((2 * pair) as f64 / (half / 2) as f64 / 2.0) as f32);
+    let (zero, half_place) = (g.scalar(0.0), g.scalar(0.5));
+    // Where all is padding an angle is of -0.5 places in 1e-6, of which a GPU's quotient and sine are off by a radian.
+    let padding = wavelengths
+        .clone()
+        .map(|wavelength| -0.5 / 1e-6 * (2.0 * std::f32::consts::PI) / wavelength);
+    let padding = [
+        g.constant(&[half / 2], padding.clone().map(f32::sin).collect())?,
+        g.constant(&[half / 2], padding.map(f32::cos).collect())?,
+    ];
     let wavelengths = g.constant(&[half / 2], wavelengths.collect())?;
     let epsilon = g.scalar(1e-6);
-    let half_place = g.scalar(0.5);
     let mut parts = vec![];
     for (axis, length) in [(1, &rows), (2, &columns)] {
         let count = g.cumsum(mask, axis)?;
         let last = g.slice_dims(&count, axis, length.clone() - Dim::Fixed(1), length.clone())?;
+        let padded = g.binary(Binary::Equal, &last, &zero)?;
+        let padded = g.unsqueeze(&padded, 3)?;
         let last = g.add(&last, &epsilon)?;
         let count = g.sub(&count, &half_place)?;
         let share = g.div(&count, &last)?;
@@ -163,6 +173,7 @@ fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
         let angle = g.unsqueeze(&angle, 3)?;
         let angle = g.div(&angle, &wavelengths)?;
         let waves = [Unary::Sin, Unary::Cos].map(|wave| g.unary(wave, &angle));
+        let waves = [g.select(&padded, &padding[0], &waves[0])?, g.select(&padded, &padding[1], &waves[1])?];
         let waves = [g.unsqueeze(&waves[0], 4)?, g.unsqueeze(&waves[1], 4)?];
         let waves = g.concat(&[&waves[0], &waves[1]], 4)?;
         parts.push(g.reshape(&waves, dims![BATCH, &rows, &columns, half])?);
