@@ -244,5 +244,5 @@ fn typed<A: Architecture>(untyped: &DynLoader) -> Result<Loader<A>> {
 fn for_task<A: Architecture>(loader: Loader<A>, task: Option<Task>) -> Result<Loader<A>> {
     let Some(task) = task else { return Ok(loader) };
     let head = task.head::<A>(loader.checkpoint(), loader.requested_head())?;
-    Ok(loader.head(head))
+    Ok(loader.head(head).ready(task.first_graphs()))
 }

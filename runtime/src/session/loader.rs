@@ -6,6 +6,7 @@ mod quantize;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -58,6 +59,7 @@ pub struct Loader<A: Architecture, T = A> {
     dequantized: bool,
     head: Option<A::Head>,
     kind: GraphKind,
+    ready: &'static [GraphKind],
     dims: BTreeMap<String, usize>,
     options: Options,
     lowering: Option<Lowering>,
@@ -93,6 +95,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             dequantized: false,
             head: T::head(),
             kind: GraphKind::Forward,
+            ready: &[],
             dims: Default::default(),
             options: Options::default(),
             lowering: None,
@@ -269,6 +272,13 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         self
     }
 
+    /// Which graphs to compile at once instead, of those that the class has.
+    #[must_use]
+    pub(crate) fn ready(mut self, kinds: &'static [GraphKind]) -> Self {
+        self.ready = kinds;
+        self
+    }
+
     /// Weights from elsewhere than the checkpoint's files.
     #[must_use]
     pub fn weights(mut self, weights: Weights) -> Self {
@@ -369,15 +379,26 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             },
             quantizing,
         );
-        let main = subgraphs.get(&config, self.kind)?;
-        let notes = main.note.iter().map(|note| format!("\n  {note}"));
-        let explanation = notes.fold(chosen.explanation, |said, note| said + &note);
+        let mut kinds = self.ready.to_vec();
+        kinds.retain(|kind| A::graph_kinds(head).contains(kind));
+        let last = kinds.pop().unwrap_or(self.kind);
+        let described = (last != self.kind).then(|| subgraphs.signature(&config, self.kind)).transpose()?;
+        let first: Vec<_> =
+            kinds.into_iter().map(|kind| subgraphs.get(&config, kind)).collect::<Result<_>>()?;
+        let main = subgraphs.get(&config, last)?;
+        let signature = match described {
+            Some((signature, _)) => Arc::new(signature),
+            None => Arc::clone(&main.signature),
+        };
+        let notes = first.iter().chain([&main]).flat_map(|subgraph| &subgraph.note);
+        let explanation = notes.fold(chosen.explanation, |said, note| format!("{said}\n  {note}"));
         let session = Session {
             config,
             raw,
             head,
             checkpoint: self.checkpoint,
             main,
+            signature,
             subgraphs,
             hardware: chosen.hardware,
             explanation,

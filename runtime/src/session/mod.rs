@@ -37,7 +37,7 @@ pub use inspection::{BackendVerdict, Inspection, MemoryNeed};
 pub use loader::{Loader, Loads};
 pub(crate) use lowering::Lowering;
 pub use quantizing::{cached_weights, remove_cached_weights};
-use subgraph::{Subgraph, Subgraphs};
+use subgraph::{Signature, Subgraph, Subgraphs};
 
 /// A model that is ready to run, whatever its architecture.
 pub struct Session<A: Architecture> {
@@ -47,6 +47,8 @@ pub struct Session<A: Architecture> {
     checkpoint: Checkpoint,
     /// The graph that was compiled when it was loaded.
     main: Arc<Subgraph>,
+    /// What the graph of `kind` takes and reads, whether it was compiled or not.
+    signature: Arc<Signature>,
     subgraphs: Subgraphs<A>,
     hardware: Hardware,
     explanation: String,
@@ -115,7 +117,7 @@ impl<A: Architecture> Session<A> {
     /// # Errors
     /// As [`Session::run_graph`].
     pub fn inputs_of(&self, kind: GraphKind) -> Result<Vec<Input>> {
-        Ok(self.subgraphs.get(&self.config, kind)?.inputs.clone())
+        Ok(self.subgraphs.get(&self.config, kind)?.signature.inputs.clone())
     }
 
     /// `config.json`, typed.
@@ -140,12 +142,12 @@ impl<A: Architecture> Session<A> {
 
     /// What the model takes.
     pub fn inputs(&self) -> &[Input] {
-        &self.main.inputs
+        &self.signature.inputs
     }
 
     /// The longest an axis may be: `limit("sequence")`.
     pub fn limit(&self, symbol: &str) -> Option<usize> {
-        self.main.limits.most.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
+        self.signature.limits.most.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
     }
 
     /// What pipelines know of the model that neither its graph nor its checkpoint says.
@@ -184,12 +186,12 @@ impl<A: Architecture> Session<A> {
 
     /// The checkpoint's tensors that this head does not use.
     pub fn unused_weights(&self) -> &[String] {
-        &self.main.unused
+        &self.signature.unused
     }
 
     /// The probed modules, each with its outputs' names, in the order they are computed.
     pub(crate) fn probed(&self) -> &[Probe] {
-        &self.main.probes
+        &self.signature.probes
     }
 
     /// The bytes of all the checkpoint's tensors.

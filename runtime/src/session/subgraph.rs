@@ -40,17 +40,23 @@ pub(super) struct Settings {
     pub probes: Vec<String>,
 }
 
-/// One graph of a head, ready to run.
-pub(super) struct Subgraph {
+/// What one graph of a head takes and reads.
+pub(super) struct Signature {
     pub inputs: Vec<Input>,
     pub limits: Limits,
-    pub executable: Executable,
-    pub graph_ms: f64,
+    /// The checkpoint's tensors that it does not read.
     pub unused: Vec<String>,
-    /// What was done for want of memory.
-    pub note: Option<String>,
     /// The probed modules, each with the outputs that hold its values.
     pub probes: Vec<Probe>,
+}
+
+/// One graph of a head, ready to run.
+pub(super) struct Subgraph {
+    pub signature: Arc<Signature>,
+    pub executable: Executable,
+    pub graph_ms: f64,
+    /// What was done for want of memory.
+    pub note: Option<String>,
     /// Where selected experts are counted, with the outputs that do.
     pub usage: Option<(ExpertUsage, Vec<String>)>,
     /// Where Gram matrices are gathered, with the outputs that are.
@@ -61,8 +67,9 @@ impl Subgraph {
     /// Whether nothing is missing of what it needs.
     pub(super) fn has_all(&self, given: &Values) -> bool {
         let mut needed =
-            self.inputs.iter().filter(|input| input.default.is_none() && input.computed.is_none());
+            self.signature.inputs.iter().filter(|input| input.default.is_none() && input.computed.is_none());
         let mut apart = self
+            .signature
             .inputs
             .iter()
             .filter(|input| matches!(input.default, Some(InputDefault::LeftOut { .. })))
@@ -73,11 +80,17 @@ impl Subgraph {
 
     /// Whether it takes everything that is given.
     pub(super) fn takes_all(&self, given: &Values) -> bool {
-        given.keys().all(|name| self.inputs.iter().any(|input| input.name == *name))
+        given.keys().all(|name| self.signature.inputs.iter().any(|input| input.name == *name))
     }
 
     pub(super) fn run(&self, inputs: Values) -> Result<Values> {
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &BTreeMap::new(), &|_| false)?;
+        let inputs = inputs::complete(
+            &self.signature.inputs,
+            &self.signature.limits,
+            inputs,
+            &BTreeMap::new(),
+            &|_| false,
+        )?;
         let outputs = self.executable.run(&inputs)?;
         Ok(self.named(outputs))
     }
@@ -90,7 +103,7 @@ impl Subgraph {
         if let Some((calibration, names)) = &self.calibration {
             calibration.add(names, &mut outputs);
         }
-        for input in &self.inputs {
+        for input in &self.signature.inputs {
             if let Some(output) = outputs.remove(&format!("{SHARED_NAME}{}", input.name)) {
                 outputs.insert(input.name.clone(), output);
             }
@@ -102,9 +115,9 @@ impl Subgraph {
         let kept = |name: &str| cache.state.holds(name);
         let mut known = cache.lengths.clone();
         known.extend([("past".to_owned(), cache.past), ("past_batch".to_owned(), cache.rows)]);
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &known, &kept)?;
+        let inputs = inputs::complete(&self.signature.inputs, &self.signature.limits, inputs, &known, &kept)?;
         let space = self.executable.bucket(cache.past);
-        let inputs = kv_bucket::pad_left(&self.inputs, inputs, space - cache.past);
+        let inputs = kv_bucket::pad_left(&self.signature.inputs, inputs, space - cache.past);
         let (lengths, leaves) = match kind {
             GraphKind::Encoder => (self.lengths(&inputs), self.executable.cached_shapes(&inputs)),
             _ => Default::default(),
@@ -120,7 +133,7 @@ impl Subgraph {
         cache.shapes.extend(leaves);
         if kind.is_cached() {
             if cache.layout.is_none() {
-                cache.layout = Some(Layout::of(&self.inputs, &self.executable));
+                cache.layout = Some(Layout::of(&self.signature.inputs, &self.executable));
             }
             cache.past += new;
             cache.rows = rows;
@@ -133,7 +146,7 @@ impl Subgraph {
     /// may have more.
     fn lengths(&self, inputs: &Values) -> BTreeMap<String, usize> {
         let mut lengths = BTreeMap::new();
-        for input in &self.inputs {
+        for input in &self.signature.inputs {
             let shape = inputs.get(&input.name).map(Value::shape).unwrap_or_default();
             for (dim, length) in input.shape.iter().zip(shape) {
                 if let Dim::Symbol(symbol) = dim
@@ -150,7 +163,7 @@ impl Subgraph {
     fn resize_bucket(&self, cache: &mut Cache) -> Result<()> {
         let Some(hardware) = self.executable.fixed_on() else { return Ok(()) };
         let space = self.executable.bucket(cache.past);
-        for input in &self.inputs {
+        for input in &self.signature.inputs {
             if let Some(axis) = kv_bucket::axis(input) {
                 cache.state.end(hardware, &input.name, axis, space)?;
             }
@@ -335,34 +348,51 @@ impl<A: Architecture> Subgraphs<A> {
             return Err(Error::input("kind", format!("{class} has no graph {kind:?}"), help));
         }
         let start = Instant::now();
-        let Settings { interpolate, cache_bits, usage, .. } = &self.setting;
-        let weights = Some(&self.weights);
-        let choices = Choices {
-            interpolate: *interpolate,
-            counts_experts: usage.is_some(),
-            cache_bits: cache_bits.filter(|_| kind.is_cached()),
-        };
-        let mut graph = built::<A>(config, self.head, kind, weights, choices)?;
-        if kind.is_cached() {
-            let wanted = self.intermediates.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            graph.output_intermediates(&wanted)?;
-        }
+        let graph = self.built(config, kind)?;
         let subgraph = Arc::new(self.compiled(graph, kind, millis(start))?);
         ready.insert(kind, Arc::clone(&subgraph));
         Ok(subgraph)
     }
 
-    /// A graph with its weights, made ready.
-    fn compiled(&self, mut graph: Graph, kind: GraphKind, graph_ms: f64) -> Result<Subgraph> {
-        let Settings { usage, calibration, .. } = &self.setting;
-        let probes = if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] };
-        let calibration = match calibration {
-            Some(calibration) => {
-                let stored = |name: &str| self.weights.stored_as(name, &A::NAMES);
-                Some((calibration.clone(), calibration.ask(&mut graph, &stored)?))
-            }
-            None => None,
+    /// What a graph takes and reads, without making it ready; with its weights, of which those that had to be decoded are so for other
+    /// graphs too as long as they are held.
+    pub(super) fn signature(
+        &self,
+        config: &A::Config,
+        kind: GraphKind,
+    ) -> Result<(Signature, Vec<WeightData>)> {
+        let mut graph = self.built(config, kind)?;
+        let probes = self.probes(&mut graph, kind);
+        self.located(&graph, kind, probes)
+    }
+
+    /// A graph, with what it is asked for beside its outputs.
+    fn built(&self, config: &A::Config, kind: GraphKind) -> Result<Graph> {
+        let Settings { interpolate, cache_bits, usage, .. } = &self.setting;
+        let choices = Choices {
+            interpolate: *interpolate,
+            counts_experts: usage.is_some(),
+            cache_bits: cache_bits.filter(|_| kind.is_cached()),
         };
+        let mut graph = built::<A>(config, self.head, kind, Some(&self.weights), choices)?;
+        if kind.is_cached() {
+            let wanted = self.intermediates.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            graph.output_intermediates(&wanted)?;
+        }
+        Ok(graph)
+    }
+
+    fn probes(&self, graph: &mut Graph, kind: GraphKind) -> Vec<Probe> {
+        if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] }
+    }
+
+    /// Where a graph's weights are.
+    fn located(
+        &self,
+        graph: &Graph,
+        kind: GraphKind,
+        probes: Vec<Probe>,
+    ) -> Result<(Signature, Vec<WeightData>)> {
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
         let all = match graph.later.is_empty() {
             true => None,
@@ -373,16 +403,31 @@ impl<A: Architecture> Subgraphs<A> {
         if kind == GraphKind::Forward {
             self.weights.expect_read(&unused, all)?;
         }
-        let located = self.quantizing.apply(&graph, located)?;
-        let inputs = graph.inputs().to_vec();
-        let usage = usage.clone().map(|usage| (usage, ExpertUsage::outputs(&graph)));
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
+        Ok((Signature { inputs: graph.inputs().to_vec(), limits, unused, probes }, located))
+    }
+
+    /// A graph with its weights, made ready.
+    fn compiled(&self, mut graph: Graph, kind: GraphKind, graph_ms: f64) -> Result<Subgraph> {
+        let Settings { usage, calibration, .. } = &self.setting;
+        let probes = self.probes(&mut graph, kind);
+        let calibration = match calibration {
+            Some(calibration) => {
+                let stored = |name: &str| self.weights.stored_as(name, &A::NAMES);
+                Some((calibration.clone(), calibration.ask(&mut graph, &stored)?))
+            }
+            None => None,
+        };
+        let (signature, located) = self.located(&graph, kind, probes)?;
+        let located = self.quantizing.apply(&graph, located)?;
+        let usage = usage.clone().map(|usage| (usage, ExpertUsage::outputs(&graph)));
         let Settings { target, hardware, mut options, lowering, .. } = self.setting.clone();
         if kind.is_cached() && are_worth_mapping(&located) {
             options.map_weights.get_or_insert(true);
         }
         let note = memory::fit(hardware, &located, &mut options, memory::free())?;
         let executable = Executable::new(graph, located, target, hardware, options, lowering)?;
-        Ok(Subgraph { inputs, limits, executable, graph_ms, unused, note, probes, usage, calibration })
+        let signature = Arc::new(signature);
+        Ok(Subgraph { signature, executable, graph_ms, note, usage, calibration })
     }
 }

@@ -142,7 +142,7 @@ impl<A: Architecture, P: Pipeline<A>> PipelineBuilder<A, P> {
     /// is not available.
     pub fn load(self) -> Result<P> {
         let head = P::TASK.head::<A>(self.loader.checkpoint(), self.loader.requested_head())?;
-        P::from_model(self.loader.head(head).load()?)
+        P::from_model(self.loader.head(head).ready(P::TASK.first_graphs()).load()?)
     }
 }
 

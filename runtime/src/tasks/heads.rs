@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::hub::Checkpoint;
-use crate::{Architecture, Head, Loader, TaskHeads};
+use crate::{Architecture, GraphKind, Head, Loader, TaskHeads};
 use crate::{Error, Result, Task};
 
 impl Task {
@@ -76,6 +76,30 @@ impl Task {
             | Self::GenerativeQuestionAnswering
             | Self::AutomaticSpeechRecognition
             | Self::AudioClassification => &["logits"],
+        }
+    }
+
+    /// The graphs that its pipeline runs first, of those that a class has: of text that is generated those with a cache, so that the
+    /// one without is not made ready, which would hold all weights once more.
+    pub(crate) fn first_graphs(self) -> &'static [GraphKind] {
+        match self {
+            Self::TextGeneration
+            | Self::Text2TextGeneration
+            | Self::Summarization
+            | Self::Translation
+            | Self::ImageTextToText
+            | Self::VideoTextToText
+            | Self::ImageToText
+            | Self::VisualQuestionAnswering
+            | Self::AutomaticSpeechRecognition => {
+                &[GraphKind::Encoder, GraphKind::Prefill, GraphKind::Decode]
+            }
+            // A class without makes waveforms in one piece.
+            Self::TextToAudio => &[GraphKind::Decode],
+            Self::GenerativeQuestionAnswering => {
+                &[GraphKind::TextOnly, GraphKind::Encoder, GraphKind::Decode]
+            }
+            _ => &[],
         }
     }
 
@@ -232,7 +256,7 @@ mod tests {
                 .also_from(&[Heads::ForPreTraining]),
         ];
 
-        fn build(_: &mut Graph, _: &Config, _: Heads, _: crate::GraphKind) -> Result<()> {
+        fn build(_: &mut Graph, _: &Config, _: Heads, _: GraphKind) -> Result<()> {
             Ok(())
         }
 

@@ -1,11 +1,13 @@
 //! Steps on a backend of fixed lengths give what the whole text gives, however positions are encoded, and few graphs are
 //! made ready for them.
 
+use std::sync::Arc;
+
 use ndarray::{Array2, ArrayD, s};
 
 use super::super::cache::Cache as KvState;
 use super::super::executable::Executable;
-use super::super::subgraph::Subgraph;
+use super::super::subgraph::{Signature, Subgraph};
 use crate::GraphKind;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
@@ -117,19 +119,9 @@ fn ready(graph: Graph, fixed_shapes: bool) -> Result<Subgraph> {
     let target = Target { fixed_shapes, ..Target::of(Hardware::Openvino, Precision::F32) };
     let inputs = graph.inputs().to_vec();
     let executable = Executable::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
-    let limits = Default::default();
-    let (unused, probes) = (vec![], vec![]);
-    Ok(Subgraph {
-        inputs,
-        limits,
-        executable,
-        graph_ms: 0.0,
-        unused,
-        note: None,
-        probes,
-        usage: None,
-        calibration: None,
-    })
+    let signature = Signature { inputs, limits: Default::default(), unused: vec![], probes: vec![] };
+    let signature = Arc::new(signature);
+    Ok(Subgraph { signature, executable, graph_ms: 0.0, note: None, usage: None, calibration: None })
 }
 
 /// Two rows of tokens, the second padded on the left.

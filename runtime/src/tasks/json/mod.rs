@@ -127,7 +127,7 @@ macro_rules! pipelines {
 pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<dyn JsonPipeline>> {
     let task: Task = task.parse::<Task>()?.served_by::<A>();
     let head = task.head::<A>(loader.checkpoint(), loader.requested_head())?;
-    json_pipeline(task, Box::new(loader.head(head).load()?))
+    json_pipeline(task, Box::new(loader.head(head).ready(task.first_graphs()).load()?))
 }
 
 /// The pipeline of a task around a model.
