@@ -19,7 +19,7 @@ pub const PACKAGE: &str = "weft-web";
 const FILE: &str = "weft_web";
 
 /// What is put beside the WebAssembly as it is.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 11] = [
     "index.js",
     "inputs.js",
     "worker.js",
@@ -28,6 +28,7 @@ const SCRIPTS: [&str; 10] = [
     "waiting.js",
     "host_worker.js",
     "files.js",
+    "blobs.js",
     "store.js",
     "engine.js",
 ];
@@ -100,16 +101,17 @@ impl Packing<'_> {
             return Ok(false);
         }
         let bound = folder.join(format!("{FILE}_bg.wasm"));
-        match tools::wasm_opt() {
-            _ if self.quick => {}
-            Some(program) => {
-                let mut command = Command::new(program);
-                command.arg("-Oz").args(FEATURES).arg(&bound).arg("-o").arg(&bound);
-                if !command.status().context("starting wasm-opt")?.success() {
-                    return Ok(false);
+        if !self.quick {
+            match tools::wasm_opt(&FEATURES) {
+                Ok(program) => {
+                    let mut command = Command::new(program);
+                    command.arg("-Oz").args(FEATURES).arg(&bound).arg("-o").arg(&bound);
+                    if !command.status().context("starting wasm-opt")?.success() {
+                        return Ok(false);
+                    }
                 }
+                Err(why) => note(why),
             }
-            None => note("left out: wasm-opt, which makes it smaller: `npm install --global binaryen`"),
         }
         let scripts = root().join("web/npm");
         for script in SCRIPTS {

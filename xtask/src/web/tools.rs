@@ -59,9 +59,20 @@ pub fn wasm_bindgen() -> Result<PathBuf> {
     Err(Usage(format!("{problem}: {help}")).into())
 }
 
-/// `wasm-opt`: `$WEFT_WASM_OPT`, or on the path.
-pub fn wasm_opt() -> Option<PathBuf> {
-    env::var_os("WEFT_WASM_OPT").map(PathBuf::from).or_else(|| on_path("wasm-opt"))
+/// `wasm-opt` that takes these options: `$WEFT_WASM_OPT`, or on the path.
+///
+/// # Errors
+/// Says what is left out, and how to install it.
+pub fn wasm_opt(options: &[&str]) -> Result<PathBuf, String> {
+    let help = "`npm install --global binaryen`";
+    let program = env::var_os("WEFT_WASM_OPT").map(PathBuf::from).or_else(|| on_path("wasm-opt"));
+    let program = program.ok_or_else(|| format!("left out: wasm-opt, which makes it smaller: {help}"))?;
+    // An old one ends at what it does not know: Debian 12's, of 2022.
+    let output = Command::new(&program).args(options).arg("--version").output();
+    let known = output.is_ok_and(|output| output.status.success());
+    known.then_some(program.clone()).ok_or_else(|| {
+        format!("left out: {}, which does not know all that browsers have: {help}", program.display())
+    })
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {
