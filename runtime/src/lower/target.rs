@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::passes::{
     Pass, activation, arithmetic, attention, axes, bfloat16, cached_attention, few_axes, floats, integers,
     lengths, linear, lstm, norm, precision, recurrence, resize, rotary, sample, select, share, single,
-    spatial, types,
+    spatial, types, waves,
 };
 use super::quantized::Kernels;
 use crate::graph::{Dtype, Graph};
@@ -207,6 +207,7 @@ const WEBGPU: &[Pass] = &[
     INTEGER_DIVISION,
     TRANSPOSE_RUNS,
     FLAT_WAVES,
+    Pass::each("sines and cosines by products", waves::by_products),
     Pass::each("ranges and sums of integers as numbers", types::read_as_numbers),
     Pass::each("integers moved in 32 bits", types::move_in_32_bits),
     Pass::whole("choices by products beside convolutions", types::choose_by_product),

@@ -26,6 +26,7 @@ pub(super) mod share;
 pub(super) mod single;
 pub(super) mod spatial;
 pub(super) mod types;
+pub(super) mod waves;
 
 use super::Target;
 use crate::Result;
