@@ -21,13 +21,18 @@ extern "C" {
     #[wasm_bindgen(js_namespace = weftHost, suspending, catch)]
     pub(crate) fn read(url: &str, offset: f64, length: f64) -> Result<Uint8Array, JsValue>;
 
+    /// Says which ranges of a file are read next, as JSON: `[[offset, length], …]`.
+    #[wasm_bindgen(js_namespace = weftHost)]
+    pub(crate) fn expect(url: &str, ranges: &str);
+
     /// What runs a backend here, in words: `ONNX Runtime Web 1.30.0 (WebGPU)`; an error that says what is missing.
     #[wasm_bindgen(js_namespace = weftHost, suspending, catch)]
     pub(crate) fn version(hardware: &str) -> Result<JsValue, JsValue>;
 
-    /// Opens a model; `argument` and the answer are JSON, `memory` holds the files that are not fetched.
+    /// Opens a model; `argument` and the answer are JSON. It says where the files that are not fetched lie in the memory of this
+    /// WebAssembly, which reads them until it answers.
     #[wasm_bindgen(js_namespace = weftHost, js_name = open, suspending, catch)]
-    pub(crate) fn open_model(argument: &str, model: Uint8Array, memory: Array) -> Result<JsValue, JsValue>;
+    pub(crate) fn open_model(argument: &str, model: Uint8Array) -> Result<JsValue, JsValue>;
 
     /// Runs a model on tensors that `described` says the places of in `bytes`, or the numbers of where the script holds them;
     /// gives the same of its outputs.

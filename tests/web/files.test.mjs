@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { inMemory, widened } from '../../web/npm/blobs.js';
 import { Files, touching } from '../../web/npm/files.js';
 
 const URL = 'https://host/model.safetensors';
@@ -50,7 +51,10 @@ const files = (progress = () => {}) => new Files({ cache: true, headers: {}, pro
 
 test('ranges that touch are fetched together, and none twice', () => {
   const chunks = touching([[100, 10], [0, 50], [50, 50], [0, 50], [200, 5]]);
-  assert.deepEqual(chunks, [{ offset: 0, length: 110 }, { offset: 200, length: 5 }]);
+  const found = (chunks) => chunks.map(({ offset, length, uses }) => [offset, length, uses]);
+  assert.deepEqual(found(chunks), [[0, 110, 160], [200, 5, 5]]);
+  // That which is read first comes first.
+  assert.deepEqual(found(touching([[200, 5], [0, 50]])), [[200, 5, 5], [0, 50, 50]]);
   const large = 12 << 20;
   assert.equal(touching([[0, large], [large, large]]).length, 2);
 });
@@ -74,6 +78,35 @@ test('only what is used is fetched, and only once', async () => {
   await (await again.blob(URL, [[60_000, 41_000]])).slice(60_000, 101_000).arrayBuffer();
   assert.equal(asked.length, 3);
   assert.equal(again.counts().fetched, 0);
+});
+
+test('no more is fetched ahead than there is room for', async () => {
+  const length = 100 << 20;
+  const sizes = [];
+  globalThis.fetch = async (url, { headers }) => {
+    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range).map(Number);
+    sizes.push(end + 1 - start);
+    const body = { getReader: () => ({ read: async () => ({ done: true }) }) };
+    const named = { 'Content-Range': `bytes ${start}-${end}/${6 * length}`, ETag: etag };
+    return { ok: true, status: 206, headers: new Headers(named), body, arrayBuffer: async () => new ArrayBuffer(end + 1 - start) };
+  };
+  const huge = URL.replace('model', 'huge');
+  const ranges = Array.from({ length: 6 }, (_, index) => [index * length, length]);
+  await new Files({ cache: false, headers: {}, progress: () => {} }).blob(huge, ranges);
+  await new Promise((done) => setTimeout(done, 10));
+  assert.equal(sizes.length, 1 + 2);
+});
+
+test('bytes in memory and bfloat16 are read slice by slice', async () => {
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  new Uint8Array(memory.buffer).set([0, 0x80, 0x3f, 0xc0, 0xbf], 8);
+  const stored = inMemory(memory, 9, 4);
+  memory.grow(1);
+  assert.deepEqual(new Uint8Array(await stored.arrayBuffer()), Uint8Array.of(0x80, 0x3f, 0xc0, 0xbf));
+  const wide = widened(stored);
+  assert.equal(wide.size, 8);
+  assert.deepEqual(new Float32Array(await wide.arrayBuffer()), Float32Array.of(1, -1.5));
+  assert.deepEqual(new Float32Array(await wide.slice(4, 8).arrayBuffer()), Float32Array.of(-1.5));
 });
 
 test('a load that broke off goes on where it was', async () => {

@@ -1,5 +1,7 @@
 // ONNX Runtime Web: opens models with proof of where their nodes went, and runs them.
 
+import { inMemory, widened } from './blobs.js';
+
 const PROVIDERS = { cpu: 'wasm', webgpu: 'webgpu', webnn: 'webnn' };
 const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
 
@@ -71,14 +73,23 @@ export class Engine {
     return `ONNX Runtime Web ${ort.env.versions.web} (${name})`;
   }
 
-  /** Opens a model: the answer is JSON. */
-  async open({ hardware, files, memory: names, exclusive, cached = [] }, model, memory) {
+  /** Opens a model: the answer is JSON. What is in memory is an array of bytes each, or lies in a WebAssembly's memory. */
+  async open({ hardware, files, memory: places, exclusive, cached = [] }, model, memory) {
     const ort = await this.#load();
-    const externalData = names.map((path, index) => ({ path, data: memory[index] }));
-    for (const { path, url, ranges } of files) {
-      const data = await this.#options.files.blob(url, ranges);
-      // Only ONNX Runtime Web's build for JavaScript Promise Integration reads the ranges themselves.
-      externalData.push({ path, data: this.#options.jspi ? data : await whole(data, ranges) });
+    // Only ONNX Runtime Web's build for JavaScript Promise Integration reads slices, one tensor after another.
+    const { jspi } = this.#options;
+    const externalData = places.map(({ path, at, length }, index) => ({ path, data: jspi ? inMemory(memory, at, length) : memory[index] }));
+    for (const { path, url, ranges, wide } of files) {
+      const stored = await this.#options.files.blob(url, ranges);
+      if (!wide) {
+        externalData.push({ path, data: jspi ? stored : await whole(stored, ranges) });
+        continue;
+      }
+      // Each a file of its own: ONNX Runtime Web knows no place behind 4 GB.
+      for (const [index, [offset, length]] of ranges.entries()) {
+        const data = widened(stored.slice(offset, offset + length));
+        externalData.push({ path: `${path}/${index}`, data: jspi ? data : new Uint8Array(await data.arrayBuffer()) });
+      }
     }
     await this.#first?.catch(() => {});
     const provider = PROVIDERS[hardware];

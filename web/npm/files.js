@@ -2,6 +2,7 @@
 // `Last-Modified` or length), so that nothing is fetched twice and a load that broke off goes on where it was; what failed or is not there
 // is not kept.
 
+import { LazyBlob } from './blobs.js';
 import { openStore } from './store.js';
 
 const WEIGHTS = /\.safetensors$/;
@@ -10,6 +11,8 @@ const HEAD = 64 * 1024;
 // Ranges that touch are fetched together, up to this many bytes.
 const CHUNK = 16 * 1024 * 1024;
 const AT_ONCE = 4;
+// Bytes that are held of what was fetched before it was asked for.
+const HELD = 128 * 1024 * 1024;
 const USUAL = [
   'config.json',
   'tokenizer.json',
@@ -27,6 +30,7 @@ const USUAL = [
 export class Files {
   #options;
   #known = new Map();
+  #expected = new Map();
   #store;
   #counts = { fetched: 0, cached: 0, used: 0 };
 
@@ -54,9 +58,19 @@ export class Files {
   async read(url, offset, length) {
     const file = await this.#find(url);
     if (!file) throw new Error(`${url} is not there`);
-    const bytes = await this.#range(url, file, offset, length);
+    const bytes = (await this.#expected.get(url)?.read(offset, length)) ?? (await this.#range(url, file, offset, length));
     this.#counts.used += bytes.length;
     return bytes;
+  }
+
+  /** Begins to fetch ranges that are read next, piece by piece. */
+  expect(url, ranges) {
+    const fetch = async ({ offset, length }) => {
+      const file = await this.#find(url);
+      if (!file) throw new Error(`${url} is not there`);
+      return this.#range(url, file, offset, length);
+    };
+    this.#expected.set(url, new Ahead(touching(ranges), fetch));
   }
 
   /** A file as the engine takes it: a Blob whose slices are fetched, the given ranges ahead of being asked for. */
@@ -71,17 +85,9 @@ export class Files {
       const progress = Math.min(100, (100 * loaded) / total);
       this.#options.progress({ status: 'progress', file: url, loaded, total, progress });
     };
-    let next = 0;
-    const fetching = new Map(chunks.map((chunk) => [chunk, withResolvers()]));
-    const worker = async () => {
-      for (let chunk = chunks[next++]; chunk; chunk = chunks[next++]) {
-        const { resolve, reject } = fetching.get(chunk);
-        await this.#range(url, file, chunk.offset, chunk.length, tell).then(resolve, reject);
-      }
-    };
     if (total > 0) this.#options.progress({ status: 'download', file: url, loaded, total, progress: 0 });
-    for (let i = 0; i < AT_ONCE; i++) void worker();
     this.#counts.used += total;
+    const ahead = new Ahead(chunks, ({ offset, length }) => this.#range(url, file, offset, length, tell));
     const read = async (start, end) => {
       const bytes = new Uint8Array(end - start);
       let filled = 0;
@@ -89,13 +95,14 @@ export class Files {
         const from = Math.max(start, chunk.offset);
         const to = Math.min(end, chunk.offset + chunk.length);
         if (from >= to) continue;
-        const whole = await fetching.get(chunk).promise;
+        const whole = await ahead.get(chunk);
         bytes.set(whole.subarray(from - chunk.offset, to - chunk.offset), from - start);
+        ahead.used(chunk, to - from);
         filled += to - from;
       }
       return filled === bytes.length ? bytes : this.#range(url, file, start, end - start);
     };
-    return new RangeBlob(read, 0, file.size);
+    return new LazyBlob(read, 0, file.size);
   }
 
   #find(url) {
@@ -234,57 +241,82 @@ export class Files {
   }
 }
 
-/** A Blob whose slices are fetched when they are read. */
-class RangeBlob extends Blob {
-  #read;
-  #start;
-  #end;
+/** Chunks that are fetched before they are asked for, as many as there is room for; one that was used up is no longer held. */
+class Ahead {
+  #chunks;
+  #fetch;
+  #started = new Map();
+  #next = 0;
+  #fetching = 0;
+  #held = 0;
 
-  constructor(read, start, end) {
-    super([]);
-    this.#read = read;
-    this.#start = start;
-    this.#end = end;
+  constructor(chunks, fetch) {
+    this.#chunks = chunks;
+    this.#fetch = fetch;
+    this.#go();
   }
 
-  get size() {
-    return this.#end - this.#start;
+  /** A chunk's bytes. */
+  get(chunk) {
+    return this.#started.get(chunk) ?? this.#start(chunk);
   }
 
-  slice(from = 0, to = this.size) {
-    return new RangeBlob(this.#read, this.#start + from, Math.min(this.#start + to, this.#end));
+  /** Bytes of one chunk; nothing where none has them. */
+  async read(offset, length) {
+    const chunk = this.#chunks.find((chunk) => chunk.offset <= offset && offset + length <= chunk.offset + chunk.length);
+    if (!chunk) return undefined;
+    const whole = await this.get(chunk);
+    this.used(chunk, length);
+    return whole.subarray(offset - chunk.offset, offset - chunk.offset + length);
   }
 
-  async arrayBuffer() {
-    return (await this.#read(this.#start, this.#end)).buffer;
+  /** So many bytes of a chunk were used, which has no more uses than its ranges have bytes. */
+  used(chunk, bytes) {
+    chunk.uses -= bytes;
+    if (chunk.uses > 0 || !this.#started.has(chunk)) return;
+    this.#started.set(chunk, undefined);
+    this.#held -= chunk.length;
+    this.#go();
   }
 
-  stream() {
-    const read = () => this.#read(this.#start, this.#end);
-    return new ReadableStream({
-      async start(controller) {
-        controller.enqueue(await read());
-        controller.close();
-      },
+  #go() {
+    while (this.#next < this.#chunks.length && this.#fetching < AT_ONCE && this.#held < HELD) {
+      const chunk = this.#chunks[this.#next++];
+      if (!this.#started.has(chunk)) this.#start(chunk);
+    }
+  }
+
+  #start(chunk) {
+    this.#held += chunk.length;
+    this.#fetching += 1;
+    const fetched = this.#fetch(chunk).finally(() => {
+      this.#fetching -= 1;
+      this.#go();
     });
+    // What is wrong is heard when the engine asks for it.
+    fetched.catch(() => {});
+    this.#started.set(chunk, fetched);
+    return fetched;
   }
 }
 
-/** Ranges in order, those that touch as one, none longer than a chunk where it was not one tensor. */
+/** Ranges with those that touch as one, none longer than a chunk where it was not one tensor, in the order of the first of each. */
 export function touching(ranges) {
-  const sorted = ranges.map(([offset, length]) => ({ offset, length })).sort((a, b) => a.offset - b.offset);
+  const sorted = ranges.map(([offset, length], first) => ({ offset, length, first, uses: length })).sort((a, b) => a.offset - b.offset);
   const chunks = [];
   for (const range of sorted) {
     const last = chunks.at(-1);
     const end = last && last.offset + last.length;
-    if (last && range.offset + range.length <= end) continue;
-    if (last && range.offset <= end && range.offset + range.length - last.offset <= CHUNK) {
-      last.length = range.offset + range.length - last.offset;
+    const inside = last && range.offset + range.length <= end;
+    if (inside || (last && range.offset <= end && range.offset + range.length - last.offset <= CHUNK)) {
+      last.length = Math.max(last.length, range.offset + range.length - last.offset);
+      last.first = Math.min(last.first, range.first);
+      last.uses += range.length;
     } else if (range.length > 0) {
       chunks.push(range);
     }
   }
-  return chunks;
+  return chunks.sort((a, b) => a.first - b.first);
 }
 
 /** What a server tells versions of a file apart by; other origins see `ETag` only where it is exposed, and `Last-Modified` always. */
@@ -299,12 +331,4 @@ function refusal(url, response) {
     429: 'too many requests: wait a while, and load it again',
   }[response.status];
   return `${url} was answered by ${response.status} ${response.statusText}${help ? `; ${help}` : ''}`;
-}
-
-function withResolvers() {
-  const made = {};
-  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-  // It is looked at when the engine asks for it.
-  made.promise.catch(() => {});
-  return made;
 }

@@ -44,6 +44,11 @@ export class Host {
     return this.#own(url) ? this.#files.read(url, offset, length) : (await this.#input(url)).subarray(offset, offset + length);
   }
 
+  /** Begins to fetch what is read next of a file of the checkpoint. */
+  expect(url, ranges) {
+    if (this.#own(url)) this.#files.expect(url, JSON.parse(ranges));
+  }
+
   #own(url) {
     return url.startsWith(this.#checkpoint);
   }

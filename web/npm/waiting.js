@@ -57,12 +57,17 @@ export class WaitingHost {
     return this.#ask('read', url, offset, length).bytes;
   }
 
+  expect(url, ranges) {
+    this.#port.postMessage({ name: 'expect', parameters: [url, ranges], silent: true });
+  }
+
   version(hardware) {
     return this.#ask('version', hardware).value;
   }
 
   open(argument, model, memory) {
-    return this.#ask('open', argument, model, memory).value;
+    const places = JSON.parse(argument).memory;
+    return this.#ask('open', argument, model, places.map(({ at, length }) => new Uint8Array(memory.buffer, at, length).slice())).value;
   }
 
   run(number, described, given) {

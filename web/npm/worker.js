@@ -11,6 +11,8 @@ let host;
 let queue = Promise.resolve();
 let running;
 let panic;
+// The WebAssembly's own.
+let memory;
 // Where this worker waits for another one, it hears of no message meanwhile: the page writes here which call was aborted.
 let stopped;
 const aborted = new Set();
@@ -24,8 +26,9 @@ const calls = {
     globalThis.weftHost = {
       size: (url) => host.size(url),
       read: (url, offset, length) => host.read(url, offset, length),
+      expect: (url, ranges) => host.expect(url, ranges),
       version: (name) => host.version(name),
-      open: (argument, model, memory) => host.open(argument, model, memory),
+      open: (argument, model) => host.open(argument, model, memory),
       run: (number, described, bytes) => host.run(number, described, bytes),
       readTensor: (number) => host.readTensor(number),
       releaseTensor: (number) => host.releaseTensor(number),
@@ -37,7 +40,7 @@ const calls = {
       },
     };
     host.ahead(checkpoint);
-    await init({ module_or_path: await compiled });
+    ({ memory } = await init({ module_or_path: await compiled }));
     const loaded = JSON.parse(await load(task, checkpoint, hardware, JSON.stringify(precisions)));
     loaded.about.bytes = host.counts();
     progress({ status: 'ready', task, model: checkpoint });

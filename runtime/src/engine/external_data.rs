@@ -1,5 +1,6 @@
 //! Weights as ONNX Runtime Web takes them: ranges of the checkpoint's files; bfloat16, which it has no kernels for, widened.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,49 +10,86 @@ use crate::lower::{Lowered, Memory};
 use crate::onnx::{self, Model, Tensor};
 use crate::{Error, Result, files};
 
-/// Where the model finds the weights that were widened.
+/// What the locations of weights begin with that were widened.
 const WIDENED: &str = "widened.float32";
 
+/// Who widens what a checkpoint's files have in bfloat16.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Widening {
+    /// It is read and widened at once.
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "a page's script reads files"))]
+    Here,
+    /// Who reads the files, tensor by tensor.
+    Reader,
+}
+
+/// A file that a model names.
+#[derive(Debug, PartialEq)]
+pub(super) struct ExternalFile {
+    pub path: PathBuf,
+    /// Offsets and lengths of what is read of it.
+    pub ranges: Vec<[u64; 2]>,
+    /// Whether each range is a file of its own to the model, widened: that number behind the location.
+    pub widened: bool,
+}
+
 /// A model and the files that it names.
-pub(super) struct Prepared {
+pub(super) struct Prepared<'a> {
     pub model: Model,
-    /// What lies in files, by the location that the model gives: where the file is, and offsets and lengths of what is read.
-    pub files: BTreeMap<String, (PathBuf, Vec<[u64; 2]>)>,
+    /// What lies in files, by the location that the model gives.
+    pub files: BTreeMap<String, ExternalFile>,
     /// What is in memory, by the location that the model gives.
-    pub memory: BTreeMap<String, Vec<u8>>,
+    pub memory: BTreeMap<String, Cow<'a, [u8]>>,
 }
 
 /// The model with what it names.
-pub(super) fn prepare(lowered: &Lowered) -> Result<Prepared> {
+pub(super) fn prepare(lowered: &Lowered, widening: Widening) -> Result<Prepared<'_>> {
     let mut model = lowered.model.clone();
     let folder = lowered.folder.as_deref().unwrap_or(Path::new(""));
-    let mut files: BTreeMap<String, (PathBuf, Vec<[u64; 2]>)> = BTreeMap::new();
+    let mut files: BTreeMap<String, ExternalFile> = BTreeMap::new();
     let mut memory = BTreeMap::new();
-    let mut widened = vec![];
     for weight in model.graph.iter_mut().flat_map(|graph| &mut graph.initializer) {
-        if weight.data_type == onnx::data_type(Dtype::Bf16) {
-            let narrow = bytes(weight, folder, &lowered.memory)?;
-            let offset = widened.len() as u64;
-            // A bfloat16 is the upper half of a float32.
-            widened.extend(narrow.as_chunks::<2>().0.iter().flat_map(|[low, high]| [0, 0, *low, *high]));
-            let dims: Vec<usize> = weight.dims.iter().map(|&n| n as usize).collect();
-            let length = widened.len() as u64 - offset;
-            *weight = Tensor::external(&weight.name, Dtype::F32, &dims, WIDENED, offset, length);
-        } else if let Some(location) = entry(weight, "location") {
-            match lowered.memory.get(location) {
-                Some(bytes) => drop(memory.entry(location.to_owned()).or_insert_with(|| bytes.to_vec())),
-                None => {
-                    let file = || (folder.join(location), vec![]);
-                    let range = [number(weight, "offset"), number(weight, "length")];
-                    files.entry(location.to_owned()).or_insert_with(file).1.push(range);
+        let location = entry(weight, "location").map(str::to_owned);
+        let held = location.as_ref().and_then(|location| lowered.memory.get(location));
+        let narrow = weight.data_type == onnx::data_type(Dtype::Bf16);
+        match location {
+            Some(location) if held.is_none() && (!narrow || widening == Widening::Reader) => {
+                let range = [number(weight, "offset"), number(weight, "length")];
+                let path = folder.join(&location);
+                let name = if narrow { format!("{WIDENED}/{location}") } else { location };
+                let new = || ExternalFile { path, ranges: vec![], widened: narrow };
+                let file = files.entry(name.clone()).or_insert_with(new);
+                if narrow {
+                    *weight = in_single(weight, &format!("{name}/{}", file.ranges.len()), 2 * range[1]);
+                }
+                file.ranges.push(range);
+            }
+            _ if narrow => {
+                let name = format!("{WIDENED}/{}", memory.len());
+                let wide = wide(&bytes(weight, folder, &lowered.memory)?);
+                *weight = in_single(weight, &name, wide.len() as u64);
+                memory.insert(name, Cow::Owned(wide));
+            }
+            Some(location) => {
+                if let Some(bytes) = held {
+                    memory.entry(location).or_insert(Cow::Borrowed(&bytes[..]));
                 }
             }
+            None => {}
         }
     }
-    if !widened.is_empty() {
-        memory.insert(WIDENED.to_owned(), widened);
-    }
     Ok(Prepared { model, files, memory })
+}
+
+/// A weight in single precision, which is all that a location has.
+fn in_single(weight: &Tensor, location: &str, length: u64) -> Tensor {
+    let dims: Vec<usize> = weight.dims.iter().map(|&n| n as usize).collect();
+    Tensor::external(&weight.name, Dtype::F32, &dims, location, 0, length)
+}
+
+/// A bfloat16 is the upper half of a float32.
+fn wide(narrow: &[u8]) -> Vec<u8> {
+    narrow.as_chunks::<2>().0.iter().flat_map(|[low, high]| [0, 0, *low, *high]).collect()
 }
 
 fn entry<'a>(weight: &'a Tensor, key: &str) -> Option<&'a str> {
@@ -107,17 +145,39 @@ mod tests {
             memory: BTreeMap::new(),
             operators: BTreeMap::new(),
         };
-        let prepared = prepare(&lowered).unwrap();
-        let weights = &prepared.model.graph.unwrap().initializer;
-        let places: Vec<_> = weights.iter().map(|w| (entry(w, "location"), entry(w, "offset"))).collect();
-        let widened = Some(WIDENED);
-        assert_eq!(places, [(widened, Some("0")), (Some(file), Some("4")), (widened, Some("4"))]);
-        assert!(weights.iter().all(|weight| weight.data_type == onnx::data_type(Dtype::F32)));
-        assert_eq!(prepared.memory[WIDENED], [(-1.5_f32).to_le_bytes(), 2.0_f32.to_le_bytes()].concat());
-        assert_eq!(prepared.files[file], (folder.path().join(file), vec![[4, 4]]));
+        let places = |prepared: &Prepared<'_>| -> Vec<_> {
+            let weights = &prepared.model.graph.as_ref().unwrap().initializer;
+            assert!(weights.iter().all(|weight| weight.data_type == onnx::data_type(Dtype::F32)));
+            let place = |w| (entry(w, "location").unwrap().to_owned(), number(w, "offset"));
+            weights.iter().map(place).collect()
+        };
+        let named = |name: &str| format!("{WIDENED}/{name}");
+        let path = folder.path().join(file);
+        let kept = ExternalFile { path: path.clone(), ranges: vec![[4, 4]], widened: false };
+
+        let prepared = prepare(&lowered, Widening::Here).unwrap();
+        assert_eq!(places(&prepared), [(named("0"), 0), (file.to_owned(), 4), (named("1"), 0)]);
+        assert_eq!(prepared.memory[&named("0")][..], (-1.5_f32).to_le_bytes());
+        assert_eq!(prepared.memory[&named("1")][..], 2.0_f32.to_le_bytes());
+        assert_eq!(prepared.files, BTreeMap::from([(file.to_owned(), kept)]));
+
+        let prepared = prepare(&lowered, Widening::Reader).unwrap();
+        assert_eq!(
+            places(&prepared),
+            [(named(&format!("{file}/0")), 0), (file.to_owned(), 4), (named("0"), 0)]
+        );
+        assert_eq!(prepared.memory[&named("0")][..], 2.0_f32.to_le_bytes());
+        let narrow = ExternalFile { path, ranges: vec![[2, 2]], widened: true };
+        assert_eq!(prepared.files[&named(file)], narrow);
 
         let short = Tensor::external("narrow", Dtype::Bf16, &[9], file, 2, 18);
         lowered.model.graph.as_mut().unwrap().initializer.push(short);
-        assert!(prepare(&lowered).err().unwrap().to_string().contains("ends within tensor `narrow`"));
+        assert!(
+            prepare(&lowered, Widening::Here)
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("ends within tensor `narrow`")
+        );
     }
 }

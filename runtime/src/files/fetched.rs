@@ -1,7 +1,10 @@
 //! Files that a page's script fetches; a path is a URL, and a folder's URL is any that its files' begin with.
 
+use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
+
+use serde_json::json;
 
 use crate::host;
 
@@ -16,6 +19,17 @@ pub(crate) fn range(path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
     match bytes.len() as u64 == length {
         true => Ok(bytes),
         false => Err(Error::new(ErrorKind::UnexpectedEof, "ends before what was asked for")),
+    }
+}
+
+/// Says what is read next of files, by offset and length, so that it is fetched meanwhile.
+pub(crate) fn read_soon(ranges: Vec<(&Path, [u64; 2])>) {
+    let mut by_file: BTreeMap<&str, Vec<[u64; 2]>> = BTreeMap::new();
+    for (path, range) in ranges {
+        by_file.entry(path.to_str().unwrap_or_default()).or_default().push(range);
+    }
+    for (url, ranges) in by_file {
+        host::expect(url, &json!(ranges).to_string());
     }
 }
 

@@ -94,7 +94,7 @@ fn rows(weight: &WeightData, [out, columns]: [usize; 2], rounding: Rounding) -> 
             for (block, ((codes, scale), zero)) in all.zip(places) {
                 (*scale, *zero) = rounding.block(block, codes);
                 // A sum is no finite number where one of its parts is none.
-                let size: f32 = block.iter().map(|x| x.abs()).sum();
+                let size = sum(block);
                 fits &= scale.is_finite()
                     && size.is_finite()
                     && (rounding.scales != Dtype::F16 || is_half(*scale, size));
@@ -118,6 +118,18 @@ fn rows(weight: &WeightData, [out, columns]: [usize; 2], rounding: Rounding) -> 
     Ok(fits.into_iter().all(|fits| fits).then_some(made))
 }
 
+/// The sum of absolute values.
+fn sum(block: &[f32]) -> f32 {
+    #[cfg(target_arch = "wasm32")]
+    let (first, block) = {
+        let (all, rest) = block.as_chunks();
+        (super::rounding::wasm::sum(all), rest)
+    };
+    #[cfg(not(target_arch = "wasm32"))]
+    let first = 0.0;
+    block.iter().fold(first, |sum, x| sum + x.abs())
+}
+
 /// Whether half precision holds a scale to a part in 256 or better: a block of zeros has none.
 fn is_half(scale: f32, size: f32) -> bool {
     const LEAST: f32 = 1.0 / (1 << 17) as f32;
@@ -137,6 +149,14 @@ pub(super) fn numbers(weight: &WeightData, start: usize, length: usize) -> Resul
     };
     let read = piece.read()?;
     let bytes = if matches!(piece, Bytes::File { .. }) { &read[..] } else { &read[start..start + length] };
+    #[cfg(target_arch = "wasm32")]
+    if weight.dtype == Dtype::Bf16 {
+        let mut wide = vec![0.0; bytes.len() / 2];
+        let done = super::rounding::wasm::widened(bytes, &mut wide);
+        wide.truncate(done / 2);
+        wide.extend(weight.dtype.decoded(&bytes[done..]));
+        return Ok(wide);
+    }
     Ok(weight.dtype.decoded(bytes))
 }
 

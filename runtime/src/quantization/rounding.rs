@@ -2,6 +2,9 @@
 
 use crate::Dtype;
 
+#[cfg(target_arch = "wasm32")]
+pub(super) mod wasm;
+
 /// A row of codes of `bits` in blocks, of which each has a scale.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounding {
@@ -63,7 +66,7 @@ impl Rounding {
 
     /// The scale of which the number farthest from zero is the lowest code, as llama.cpp's Q4_0 and ONNX Runtime's quantizer.
     fn symmetric(&self, values: &[f32]) -> (f32, u8) {
-        let farthest = values.iter().fold(0.0, |most: f32, x| if x.abs() > most.abs() { *x } else { most });
+        let farthest = farthest(values);
         let half = (1 << (self.bits - 1)) as f32;
         let scale = self.scale(farthest / -half);
         let zero = 1 << (self.stored - 1);
@@ -108,14 +111,42 @@ impl Rounding {
         let [least, most] = self.range(zero);
         let bias = MAGIC + f32::from(zero);
         codes.fill(zero);
+        #[cfg(target_arch = "wasm32")]
+        let (values, codes) = {
+            let (all, values) = values.as_chunks();
+            wasm::round(all, inverse, [least, most], bias, codes.as_chunks_mut().0);
+            (values, &mut codes[16 * all.len()..])
+        };
         for (code, x) in codes.iter_mut().zip(values) {
             *code = ((x * inverse).clamp(least, most) + bias).to_bits() as u8;
         }
     }
 }
 
+/// The number farthest from zero, the first of them.
+#[cfg(not(target_arch = "wasm32"))]
+fn farthest(values: &[f32]) -> f32 {
+    values.iter().fold(0.0, |most: f32, x| if x.abs() > most.abs() { *x } else { most })
+}
+
+/// The number farthest from zero, the first of them.
+#[cfg(target_arch = "wasm32")]
+fn farthest(values: &[f32]) -> f32 {
+    let (all, rest) = values.as_chunks();
+    let largest = rest.iter().fold(wasm::largest(all), |most, x| most.max(x.abs()));
+    values.iter().find(|x| x.abs() == largest).copied().unwrap_or_default()
+}
+
 /// Codes of a byte each as those of fewer bits, the first in the low bits.
 fn pack(wide: &[u8], bits: usize, codes: &mut [u8]) {
+    #[cfg(target_arch = "wasm32")]
+    let (wide, codes) = if bits == 4 {
+        let all = wide.as_chunks().0;
+        wasm::pack(all, codes.as_chunks_mut().0);
+        (&wide[32 * all.len()..], &mut codes[16 * all.len()..])
+    } else {
+        (wide, codes)
+    };
     match bits {
         4 => {
             for (code, pair) in codes.iter_mut().zip(wide.as_chunks::<2>().0) {

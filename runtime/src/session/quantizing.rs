@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::quantization::{
     BlockQuantized, CacheSize, Quantization, Role, layer_index, quantize, quantize_by_row,
 };
 use crate::weights::{Bytes, WeightData};
-use crate::{Error, Result};
+use crate::{Error, Result, files};
 
 /// After so long, progress is shown on a terminal.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,6 +25,8 @@ pub(super) struct Quantizing {
     settings: Option<Quantization>,
     /// Whether convolutions run quantized at all.
     convolutions: bool,
+    /// Whether embeddings do.
+    embeddings: bool,
     cache: Option<WeightCache>,
     made: Mutex<HashMap<String, Arc<BlockQuantized>>>,
 }
@@ -31,7 +34,8 @@ pub(super) struct Quantizing {
 impl Quantizing {
     /// For these kernels. Weights are kept for the next time where there is a cache.
     pub(super) fn new(settings: Option<Quantization>, kernels: &Kernels, cache: Option<WeightCache>) -> Self {
-        Self { settings, convolutions: kernels.quantize_convolutions(), cache, made: Mutex::default() }
+        let (convolutions, embeddings) = (kernels.quantize_convolutions(), kernels.quantize_embeddings());
+        Self { settings, convolutions, embeddings, cache, made: Mutex::default() }
     }
 
     /// The weights with those quantized that linear layers, embeddings and convolutions read, and nothing else.
@@ -42,7 +46,11 @@ impl Quantizing {
         for readers in readers.iter_mut().filter(|_| !self.convolutions) {
             readers.others |= readers.convolution.take().is_some();
         }
+        for readers in readers.iter_mut().filter(|readers| !self.embeddings && !readers.linear) {
+            readers.others |= std::mem::take(&mut readers.embedding);
+        }
         let all_bits = bits(settings, graph, &readers);
+        files::read_soon(ranges(&weights, &all_bits));
         let mut progress = Progress::of(&weights);
         for ((weight, bits), wanted) in weights.iter_mut().zip(all_bits).zip(graph.weights()) {
             progress.add(weight);
@@ -103,6 +111,16 @@ pub fn cached_weights() -> Result<CacheSize> {
 /// As [`cached_weights`], and when a file cannot be removed.
 pub fn remove_cached_weights() -> Result<CacheSize> {
     weight_cache()?.remove()
+}
+
+/// Where what is to be quantized lies in files, in the order that it is read in.
+fn ranges<'a>(weights: &'a [WeightData], bits: &[Option<usize>]) -> Vec<(&'a Path, [u64; 2])> {
+    let wanted = weights.iter().zip(bits).filter(|(weight, bits)| bits.is_some() && weight.dtype.is_float());
+    let in_file = |(weight, _): (&'a WeightData, _)| match &weight.bytes {
+        Bytes::File { path, offset, length } => Some((path.as_path(), [*offset, *length])),
+        Bytes::Memory(_) | Bytes::Quantized(_) => None,
+    };
+    wanted.filter_map(in_file).collect()
 }
 
 /// The bits of each weight's codes; none where it stays as it is stored: of all but linear layers, embeddings and

@@ -1,5 +1,6 @@
 //! A model that is open in a tab: opened with proof of where its nodes went, run with proof that they ran there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +10,7 @@ use super::placement::{self, Report};
 use super::server::{BINARY, Resource};
 use super::shared::{Browser, Tab, lock};
 use super::tensors;
-use crate::engine::external_data::{self, Prepared};
+use crate::engine::external_data::{self, ExternalFile, Prepared, Widening};
 use crate::engine::{Compiled, Options, Placement};
 use crate::graph::Dtype;
 use crate::lower::Lowered;
@@ -45,10 +46,12 @@ impl Running {
         lowered: &Lowered,
         options: &Options,
     ) -> Result<(Arc<Tab>, Placement)> {
-        let Prepared { model, files, memory } = external_data::prepare(lowered)?;
-        let on_disk = |(location, (path, _))| (location, Resource::File { path, kind: BINARY });
-        let in_memory = |(location, bytes): (_, Vec<u8>)| {
-            (location, Resource::Bytes { bytes: bytes.into(), kind: BINARY })
+        let Prepared { model, files, memory } = external_data::prepare(lowered, Widening::Here)?;
+        let on_disk = |(location, file): (_, ExternalFile)| {
+            (location, Resource::File { path: file.path, kind: BINARY })
+        };
+        let in_memory = |(location, bytes): (_, Cow<'_, [u8]>)| {
+            (location, Resource::Bytes { bytes: bytes.into_owned().into(), kind: BINARY })
         };
         let data = files.into_iter().map(on_disk).chain(memory.into_iter().map(in_memory));
         let bytes: Arc<[u8]> = prost::Message::encode_to_vec(&model).into();

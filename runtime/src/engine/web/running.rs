@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use js_sys::{Array, Uint8Array};
+use js_sys::Uint8Array;
 use serde_json::{Value as Json, json};
 
 use super::placement::{self, Report};
 use super::{Held, tensors};
-use crate::engine::external_data::{self, Prepared};
+use crate::engine::external_data::{self, Prepared, Widening};
 use crate::engine::{Compiled, KvState, Options, Placement, kv_state};
 use crate::graph::Dtype;
 use crate::lower::Lowered;
@@ -24,7 +24,7 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) fn open(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Self> {
-        let Prepared { model, files, memory } = external_data::prepare(lowered)?;
+        let Prepared { model, files, memory } = external_data::prepare(lowered, Widening::Reader)?;
         let types = input_types(&model);
         let named = |values: &[onnx::ValueInfo]| -> Vec<String> {
             values.iter().map(|value| value.name.clone()).collect()
@@ -34,20 +34,28 @@ impl Running {
         cached.retain(|name| kv_state::next_input(name).is_some());
         let files: Vec<Json> = files
             .into_iter()
-            .map(|(location, (path, ranges))| json!({ "path": location, "url": path.to_string_lossy(), "ranges": ranges }))
+            .map(|(location, file)| {
+                let url = file.path.to_string_lossy();
+                json!({ "path": location, "url": url, "ranges": file.ranges, "wide": file.widened })
+            })
+            .collect();
+        let places: Vec<Json> = memory
+            .iter()
+            .map(|(location, bytes)| json!({ "path": location, "at": bytes.as_ptr() as usize, "length": bytes.len() }))
             .collect();
         let argument = json!({
             "hardware": hardware.name(),
             "files": files,
-            "memory": memory.keys().collect::<Vec<_>>(),
+            "memory": places,
             "exclusive": options.cpu_fallback.is_empty(),
             "threads": options.threads,
             "cached": cached,
         });
         let bytes = Uint8Array::from(&prost::Message::encode_to_vec(&model)[..]);
-        let memory: Array = memory.values().map(|bytes| Uint8Array::from(&bytes[..])).collect();
         let failed = |problem: String| Error::engine(hardware, problem);
-        let answer = host::open_model(&argument.to_string(), bytes, memory);
+        let answer = host::open_model(&argument.to_string(), bytes);
+        // It was read until here.
+        drop(memory);
         let answer = answer.map_err(|error| failed(host::words(&error)))?;
         let answer: Json = answer
             .as_string()

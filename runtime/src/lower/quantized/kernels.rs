@@ -89,6 +89,11 @@ impl Kernels {
         }
     }
 
+    /// Whether embeddings are to be quantized: in a page, whose memory is short, they stay as they are stored where none run so.
+    pub(crate) fn quantize_embeddings(&self) -> bool {
+        !self.embedding_bits.is_empty() || !cfg!(target_family = "wasm")
+    }
+
     /// Whether convolutions are to be quantized: they stay as they are stored where none run so.
     pub(crate) fn quantize_convolutions(&self) -> bool {
         self.convolutions && self.accuracy_level > 0
