@@ -11,17 +11,19 @@ use weft_gemma4_text::{Head, Model};
 /// The operator of a decoder's graph with a cache.
 const CACHED: &str = "weft.CachedAttention";
 
+const THERE: &str = "the goldens are there, and a folder can be written";
+
 /// A checkpoint with a tokenizer.
 fn checkpoint() -> TempDir {
     let goldens = Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens");
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect(THERE);
     for file in [
         "generation/drafted/gemma4/target/config.json",
         "generation/drafted/gemma4/target/model.safetensors",
         "dots1/tasks/text-generation/tokenizer.json",
     ] {
-        let name = Path::new(file).file_name().unwrap();
-        fs::copy(goldens.join(file), folder.path().join(name)).unwrap();
+        let name = Path::new(file).file_name().expect(THERE);
+        fs::copy(goldens.join(file), folder.path().join(name)).expect(THERE);
     }
     folder
 }
