@@ -273,7 +273,7 @@ class Ahead {
   /** So many bytes of a chunk were used, which has no more uses than its ranges have bytes. */
   used(chunk, bytes) {
     chunk.uses -= bytes;
-    if (chunk.uses > 0 || !this.#started.has(chunk)) return;
+    if (chunk.uses > 0 || !this.#started.get(chunk)) return;
     this.#started.set(chunk, undefined);
     this.#held -= chunk.length;
     this.#go();
