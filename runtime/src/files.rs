@@ -13,7 +13,9 @@ pub(crate) mod header;
 
 #[cfg(target_family = "wasm")]
 pub(crate) use disk::length;
-pub(crate) use disk::{is_dir, is_file, range, read, read_soon, real};
+#[cfg(feature = "video")]
+pub(crate) use disk::start;
+pub(crate) use disk::{is_dir, is_file, plan, range, read, read_soon, real};
 
 /// A whole file as text.
 pub(crate) fn read_to_string(path: &Path) -> Result<String> {

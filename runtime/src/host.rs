@@ -21,6 +21,10 @@ extern "C" {
     #[wasm_bindgen(js_namespace = weftHost, suspending, catch)]
     pub(crate) fn read(url: &str, offset: f64, length: f64) -> Result<Uint8Array, JsValue>;
 
+    /// Says which ranges of a file are used, in whatever pieces they are read, as JSON: `[[offset, length], …]`.
+    #[wasm_bindgen(js_namespace = weftHost)]
+    pub(crate) fn plan(url: &str, ranges: &str);
+
     /// Says which ranges of a file are read next, as JSON: `[[offset, length], …]`.
     #[wasm_bindgen(js_namespace = weftHost)]
     pub(crate) fn expect(url: &str, ranges: &str);

@@ -80,6 +80,33 @@ test('only what is used is fetched, and only once', async () => {
   assert.equal(again.counts().fetched, 0);
 });
 
+test('what is read piece by piece of a part is fetched and kept as a whole', async () => {
+  const ranges = [[60_000, 40_000], [100_000, 1_000], [101_000, 99_000], [250_000, 500]];
+  const read = async (loading) => {
+    loading.plan(URL, ranges);
+    assert.deepEqual(await loading.read(URL, 100_000, 1_000), BYTES.slice(100_000, 101_000));
+    assert.deepEqual(await loading.read(URL, 60_000, 40_000), BYTES.slice(60_000, 100_000));
+    // The same ranges, and one of them alone.
+    loading.plan(URL, ranges.slice(1, 2));
+    const blob = await loading.blob(URL, ranges.slice(2));
+    assert.deepEqual(new Uint8Array(await blob.slice(101_000, 200_000).arrayBuffer()), BYTES.slice(101_000, 200_000));
+    assert.deepEqual(new Uint8Array(await blob.slice(250_000, 250_500).arrayBuffer()), BYTES.slice(250_000, 250_500));
+  };
+  const events = [];
+  await read(files((event) => events.push(event)));
+  assert.deepEqual(asked, [[0, 65_536], [65_536, 200_000], [250_000, 250_500]]);
+  const seen = events.map(({ status, loaded, total }) => [status, loaded, total]);
+  assert.deepEqual([seen[0], seen.at(-1)], [['download', 0, 140_500], ['progress', 140_500, 140_500]]);
+  asked.length = 0;
+  await read(files());
+  assert.deepEqual(asked, []);
+  // Where nothing is kept, what is read is all that is fetched.
+  const loading = new Files({ cache: false, headers: {}, progress: () => {} });
+  loading.plan(URL, ranges);
+  await loading.read(URL, 100_000, 1_000);
+  assert.deepEqual(asked, [[0, 65_536], [100_000, 101_000]]);
+});
+
 test('no more is fetched ahead than there is room for', async () => {
   const length = 100 << 20;
   const sizes = [];

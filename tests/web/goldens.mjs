@@ -1,9 +1,9 @@
 // Task goldens in a page of a headless browser: each call's answer against the reference's, and texts as they are streamed.
 //
-//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--dtype=fp32|fp16|bf16|q8|q4] [--waiting] [--answered] [--record]
+//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--dtype=fp32|fp16|bf16|q8|q4] [--waiting] [--first] [--answered] [--record]
 //
-// FOLDER is what `checkpoint.py` wrote: a folder for each model, in it one for each golden. `goldens.html` does the same in any browser. With `--answered` a call is
-// right that has an answer, whichever. With `--record` the results go to results/pages.json.
+// FOLDER is what `checkpoint.py` wrote: a folder for each model, in it one for each golden. `goldens.html` does the same in any browser. With `--first` only one of each task
+// of a model. With `--answered` a call is right that has an answer, whichever. With `--record` the results go to results/pages.json.
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -24,11 +24,15 @@ let failed = 0;
 let right = 0;
 let ended = 0;
 const models = new Map();
+const tasks = new Set();
 try {
   await page.goto(`${base}/page.html`);
   if (waiting) await page.evaluate(async () => delete WebAssembly.Suspending);
   for (const place of JSON.parse(await readFile(join(folder, 'index.json'), 'utf8'))) {
     const golden = JSON.parse(await readFile(join(folder, place, 'task.json'), 'utf8'));
+    const served = `${place.split('/')[0]} ${golden.task}`;
+    if (process.argv.includes('--first') && tasks.has(served)) continue;
+    tasks.add(served);
     const { calls, errors, wrong } = await page.evaluate(
       async ([base, place, golden, device, dtype]) => {
         const { answered } = await import(`${base}/answers.js`);

@@ -31,6 +31,8 @@ export class Files {
   #options;
   #known = new Map();
   #expected = new Map();
+  // Of each file the parts that are fetched and kept whole, and how much of them is there.
+  #plans = new Map();
   #store;
   #counts = { fetched: 0, cached: 0, used: 0 };
 
@@ -56,53 +58,97 @@ export class Files {
 
   /** A range of a file. */
   async read(url, offset, length) {
-    const file = await this.#find(url);
-    if (!file) throw new Error(`${url} is not there`);
+    const file = await this.#there(url);
     const bytes = (await this.#expected.get(url)?.read(offset, length)) ?? (await this.#range(url, file, offset, length));
     this.#counts.used += bytes.length;
     return bytes;
   }
 
+  /**
+   * Says which ranges of a file are used, in whatever pieces they are read: those that touch are one part, which is fetched and kept as a
+   * whole.
+   */
+  plan(url, ranges) {
+    const plan = this.#plans.get(url) ?? { parts: [], loaded: 0, total: 0 };
+    this.#plans.set(url, plan);
+    const more = touching(ranges.filter(([offset, length]) => !partOf(plan.parts, offset, offset + length)));
+    if (more.length === 0) return;
+    plan.parts = [...plan.parts, ...more.map(({ offset, length }) => ({ offset, length, loaded: 0 }))].sort((a, b) => a.offset - b.offset);
+    plan.total = plan.parts.reduce((sum, part) => sum + part.length, 0);
+    this.#tell(url, 'download');
+  }
+
   /** Begins to fetch ranges that are read next, piece by piece. */
   expect(url, ranges) {
-    const fetch = async ({ offset, length }) => {
-      const file = await this.#find(url);
-      if (!file) throw new Error(`${url} is not there`);
-      return this.#range(url, file, offset, length);
-    };
-    this.#expected.set(url, new Ahead(touching(ranges), fetch));
+    this.plan(url, ranges);
+    const fetch = async ({ offset, length }) => this.#range(url, await this.#there(url), offset, length);
+    const ahead = new Ahead(this.#chunks(url, ranges), fetch);
+    ahead.start();
+    this.#expected.set(url, ahead);
   }
 
   /** A file as the engine takes it: a Blob whose slices are fetched, the given ranges ahead of being asked for. */
   async blob(url, ranges) {
-    const file = await this.#find(url);
-    if (!file) throw new Error(`${url} is not there`);
-    const chunks = touching(ranges);
-    const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    let loaded = 0;
-    const tell = (bytes) => {
-      loaded += bytes;
-      const progress = Math.min(100, (100 * loaded) / total);
-      this.#options.progress({ status: 'progress', file: url, loaded, total, progress });
-    };
-    if (total > 0) this.#options.progress({ status: 'download', file: url, loaded, total, progress: 0 });
-    this.#counts.used += total;
-    const ahead = new Ahead(chunks, ({ offset, length }) => this.#range(url, file, offset, length, tell));
+    const file = await this.#there(url);
+    this.plan(url, ranges);
+    this.#counts.used += touching(ranges).reduce((sum, { length }) => sum + length, 0);
+    const chunks = this.#chunks(url, ranges);
+    const ahead = new Ahead(chunks, ({ offset, length }) => this.#range(url, file, offset, length));
+    // What is kept is read when it is asked for, straight to where it goes.
+    const kept = (from, to) => this.#found(url, file, from, to);
+    const first = chunks.find(({ offset, length }) => offset + length > file.head.length);
+    const begin = first && Math.max(first.offset, file.head.length);
+    if (first && !(await kept(begin, begin + 1))) ahead.start();
+    const piece = async (chunk, from, to) => (ahead.has(chunk) ? undefined : await kept(from, to)) ?? ahead.read(from, to - from);
     const read = async (start, end) => {
+      const within = partOf(chunks, start, end);
+      if (within) return piece(within, start, end);
       const bytes = new Uint8Array(end - start);
       let filled = 0;
       for (const chunk of chunks) {
         const from = Math.max(start, chunk.offset);
         const to = Math.min(end, chunk.offset + chunk.length);
         if (from >= to) continue;
-        const whole = await ahead.get(chunk);
-        bytes.set(whole.subarray(from - chunk.offset, to - chunk.offset), from - start);
-        ahead.used(chunk, to - from);
+        bytes.set(await piece(chunk, from, to), from - start);
         filled += to - from;
       }
       return filled === bytes.length ? bytes : this.#range(url, file, start, end - start);
     };
     return new LazyBlob(read, 0, file.size);
+  }
+
+  /** The parts that ranges are in, in the order of the ranges, and how many bytes are read of each. */
+  #chunks(url, ranges) {
+    const { parts } = this.#plans.get(url);
+    const chunks = new Map();
+    for (const [offset, length] of ranges) {
+      const part = partOf(parts, offset, offset + length);
+      if (!part || length === 0) continue;
+      if (!chunks.has(part)) chunks.set(part, { offset: part.offset, length: part.length, uses: 0 });
+      chunks.get(part).uses += length;
+    }
+    return [...chunks.values()];
+  }
+
+  /** How much of a file's parts is there. */
+  #tell(url, status) {
+    const { loaded, total } = this.#plans.get(url);
+    this.#options.progress({ status, file: url, loaded, total, progress: Math.min(100, (100 * loaded) / total) });
+  }
+
+  /** More of a part is there; all of it where it is not said how much. */
+  #loaded(url, part, bytes = Infinity) {
+    const more = part ? Math.min(bytes, part.length - part.loaded) : 0;
+    if (more === 0) return;
+    part.loaded += more;
+    this.#plans.get(url).loaded += more;
+    this.#tell(url, 'progress');
+  }
+
+  async #there(url) {
+    const file = await this.#find(url);
+    if (!file) throw new Error(`${url} is not there`);
+    return file;
   }
 
   #find(url) {
@@ -160,52 +206,72 @@ export class Files {
     return WEIGHTS.test(url) && (!length || length === String(kept.size));
   }
 
-  async #range(url, { size, version, head }, offset, length, tell = () => {}) {
+  /** A range of a file: of what it begins with, out of what is kept, or over the network. */
+  async #range(url, file, offset, length) {
+    const { size, head } = file;
     const end = Math.min(offset + length, size);
     if (end <= head.length) {
-      tell(end - offset);
+      const part = partOf(this.#plans.get(url)?.parts, offset, end);
+      if (part && part.offset + part.length <= head.length) this.#loaded(url, part);
       return head.subarray(offset, end);
     }
-    if (offset < head.length) {
-      tell(head.length - offset);
-      const file = { size, version, head: head.subarray(0, 0) };
-      const rest = await this.#range(url, file, head.length, end - head.length, tell);
-      const bytes = new Uint8Array(end - offset);
-      bytes.set(head.subarray(offset));
-      bytes.set(rest, head.length - offset);
-      return bytes;
-    }
-    const key = `${version} ${offset}-${end}`;
-    const found = async () => {
-      const kept = await this.#kept(url, key);
-      if (kept?.bytes.length !== end - offset) return undefined;
-      this.#counts.cached += kept.bytes.length;
-      tell(kept.bytes.length);
-      return kept.bytes;
-    };
-    // Of several tabs that load the same, one fetches a range and the others wait for it.
-    return (await found()) ?? this.#alone(`weft ${url} ${key}`, async () => (await found()) ?? this.#fetchRange(url, key, offset, end, tell));
+    if (offset < head.length) return joined(head.subarray(offset), await this.#range(url, file, head.length, end - head.length));
+    // Of several tabs that load the same, one fetches a part and the others wait for it.
+    const { key } = await this.#place(url, file, offset, end);
+    const fetched = async () => (await this.#found(url, file, offset, end)) ?? this.#fetchPart(url, file, offset, end);
+    return (await this.#found(url, file, offset, end)) ?? this.#alone(`weft ${url} ${key}`, fetched);
   }
 
-  async #fetchRange(url, key, offset, end, tell) {
-    const response = await this.#fetch(url, { Range: `bytes=${offset}-${end - 1}` });
+  /** Where a range behind a file's beginning is kept: the part that it is in, or by itself where nothing is kept or it is in none. */
+  async #place(url, { size, version, head }, offset, end) {
+    const part = partOf(this.#plans.get(url)?.parts, offset, end);
+    const whole = part && { start: Math.max(part.offset, head.length), end: Math.min(part.offset + part.length, size) };
+    const exact = { start: offset, end };
+    const place = whole && ((await this.#store) || (whole.start === offset && whole.end === end)) ? { ...whole, part } : exact;
+    return { ...place, key: `${version} ${place.start}-${place.end}` };
+  }
+
+  /** A range out of what is kept; nothing where it is not. */
+  async #found(url, file, offset, end) {
+    const { head } = file;
+    if (end <= head.length) return head.slice(offset, end);
+    if (offset < head.length) {
+      const rest = await this.#found(url, file, head.length, end);
+      return rest && joined(head.subarray(offset), rest);
+    }
+    const store = await this.#store;
+    if (!store) return undefined;
+    const { start, end: last, part, key } = await this.#place(url, file, offset, end);
+    const kept = await store.get(url, key, offset - start, end - start);
+    if (kept?.size !== last - start) return undefined;
+    this.#counts.cached += kept.bytes.length;
+    this.#loaded(url, part);
+    return kept.bytes;
+  }
+
+  /** Fetches the part that a range is in, and keeps it; the range. */
+  async #fetchPart(url, file, offset, wanted) {
+    const { start, end, part, key } = await this.#place(url, file, offset, wanted);
+    const response = await this.#fetch(url, { Range: `bytes=${start}-${end - 1}` });
     if (response.status !== 206) {
       const problem = response.ok ? 'it answers a range with the whole file' : refusal(url, response);
       throw new Error(`the server of ${url} cannot be read in ranges: ${problem}; serve it by one that takes Range`);
     }
-    const bytes = new Uint8Array(end - offset);
+    const bytes = new Uint8Array(end - start);
     let filled = 0;
     const reader = response.body.getReader();
     for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
       if (filled + value.length > bytes.length) break;
       bytes.set(value, filled);
       filled += value.length;
-      tell(value.length);
+      this.#loaded(url, part, value.length);
     }
     if (filled !== bytes.length) throw new Error(`${url} broke off after ${filled} of ${bytes.length} bytes: load it again`);
+    // What it begins with came with the file's beginning.
+    this.#loaded(url, part);
     this.#counts.fetched += filled;
     await this.#keep(url, key, bytes, {});
-    return bytes;
+    return bytes.subarray(offset - start, wanted - start);
   }
 
   async #fetch(url, headers) {
@@ -241,11 +307,11 @@ export class Files {
   }
 }
 
-/** Chunks that are fetched before they are asked for, as many as there is room for; one that was used up is no longer held. */
+/** Parts that are fetched before they are asked for, as many as there is room for; one that was used up is no longer held. */
 class Ahead {
   #chunks;
   #fetch;
-  #started = new Map();
+  #fetched = new Map();
   #next = 0;
   #fetching = 0;
   #held = 0;
@@ -253,51 +319,63 @@ class Ahead {
   constructor(chunks, fetch) {
     this.#chunks = chunks;
     this.#fetch = fetch;
-    this.#go();
   }
 
-  /** A chunk's bytes. */
-  get(chunk) {
-    return this.#started.get(chunk) ?? this.#start(chunk);
+  /** Whether a chunk is held or on its way. */
+  has(chunk) {
+    return this.#fetched.get(chunk) !== undefined;
   }
 
   /** Bytes of one chunk; nothing where none has them. */
   async read(offset, length) {
-    const chunk = this.#chunks.find((chunk) => chunk.offset <= offset && offset + length <= chunk.offset + chunk.length);
+    const chunk = partOf(this.#chunks, offset, offset + length);
     if (!chunk) return undefined;
-    const whole = await this.get(chunk);
-    this.used(chunk, length);
+    const whole = await (this.#fetched.get(chunk) ?? this.#begin(chunk));
+    this.#used(chunk, length);
+    this.start();
     return whole.subarray(offset - chunk.offset, offset - chunk.offset + length);
   }
 
-  /** So many bytes of a chunk were used, which has no more uses than its ranges have bytes. */
-  used(chunk, bytes) {
-    chunk.uses -= bytes;
-    if (chunk.uses > 0 || !this.#started.get(chunk)) return;
-    this.#started.set(chunk, undefined);
-    this.#held -= chunk.length;
-    this.#go();
-  }
-
-  #go() {
+  /** Begins to fetch. */
+  start() {
     while (this.#next < this.#chunks.length && this.#fetching < AT_ONCE && this.#held < HELD) {
       const chunk = this.#chunks[this.#next++];
-      if (!this.#started.has(chunk)) this.#start(chunk);
+      if (!this.#fetched.has(chunk)) this.#begin(chunk);
     }
   }
 
-  #start(chunk) {
+  /** So many bytes of a chunk were used, which has no more uses than its ranges have bytes. */
+  #used(chunk, bytes) {
+    chunk.uses -= bytes;
+    if (chunk.uses > 0 || !this.has(chunk)) return;
+    this.#fetched.set(chunk, undefined);
+    this.#held -= chunk.length;
+  }
+
+  #begin(chunk) {
     this.#held += chunk.length;
     this.#fetching += 1;
     const fetched = this.#fetch(chunk).finally(() => {
       this.#fetching -= 1;
-      this.#go();
+      this.start();
     });
     // What is wrong is heard when the engine asks for it.
     fetched.catch(() => {});
-    this.#started.set(chunk, fetched);
+    this.#fetched.set(chunk, fetched);
     return fetched;
   }
+}
+
+function joined(first, rest) {
+  const bytes = new Uint8Array(first.length + rest.length);
+  bytes.set(first);
+  bytes.set(rest, first.length);
+  return bytes;
+}
+
+/** The part that a range lies in, of parts in any order; nothing where it lies in none. */
+function partOf(parts, start, end) {
+  return parts?.find(({ offset, length }) => offset <= start && end <= offset + length);
 }
 
 /** Ranges with those that touch as one, none longer than a chunk where it was not one tensor, in the order of the first of each. */

@@ -44,6 +44,11 @@ export class Host {
     return this.#own(url) ? this.#files.read(url, offset, length) : (await this.#input(url)).subarray(offset, offset + length);
   }
 
+  /** Says which ranges of a file of the checkpoint are used. */
+  plan(url, ranges) {
+    if (this.#own(url)) this.#files.plan(url, JSON.parse(ranges));
+  }
+
   /** Begins to fetch what is read next of a file of the checkpoint. */
   expect(url, ranges) {
     if (this.#own(url)) this.#files.expect(url, JSON.parse(ranges));

@@ -26,6 +26,8 @@ export async function taken(inputs, parameters) {
     const image = pixels(value);
     if (image) return named(image);
     if (ArrayBuffer.isView(value)) return [...value];
+    // A video is a file to the runtime, too, which lists the names of its frames.
+    if (Array.isArray(value.frames)) return named(new Blob([JSON.stringify(await walk(value.frames))]));
     if (Array.isArray(value)) return Promise.all(value.map((one) => walk(one, samples)));
     const entries = Object.entries(value).map(async ([key, one]) => [key, await walk(one, samples)]);
     return Object.fromEntries(await Promise.all(entries));

@@ -6,6 +6,9 @@ const CACHE = 'weft-4';
 const PART = 'weft-part';
 // The length of the description, which is written last: a part that was not written to its end has none.
 const LENGTH = 4;
+// Milliseconds after which parts are closed that nothing was read of, and how many are open at once.
+const IDLE = 1000;
+const OPEN = 256;
 
 /** Where parts are kept; nothing where this context keeps none. */
 export async function openStore() {
@@ -36,24 +39,48 @@ export async function clearStore() {
 class PrivateFiles {
   #folder;
   #folders = new Map();
+  // Parts that are open, since to open one takes longer than to read it; until nothing was read for a while.
+  #opened = new Map();
+  #closing;
 
   constructor(folder) {
     this.#folder = folder;
   }
 
-  async get(url, part) {
-    try {
-      const folder = await this.#of(url, false);
-      const file = await folder.getFileHandle(nameOf(part));
-      const bytes = (await readable(file)) ?? new Uint8Array(await (await file.getFile()).arrayBuffer());
-      if (bytes.length < LENGTH) return undefined;
-      const length = new DataView(bytes.buffer).getUint32(0, true);
-      if (length === 0 || LENGTH + length > bytes.length) return undefined;
-      const { described, size } = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH, LENGTH + length)));
-      const body = bytes.subarray(LENGTH + length);
-      return body.length === size ? { described, bytes: body } : undefined;
-    } catch {
-      return undefined;
+  /** The bytes of a part between two places, how many it has, and its description; nothing where it is not kept. */
+  async get(url, part, from = 0, to = Infinity) {
+    clearTimeout(this.#closing);
+    this.#closing = setTimeout(() => this.#close(), IDLE);
+    // One that was closed meanwhile is opened again.
+    for (let attempt = 0; attempt < 2; attempt++) {
+      try {
+        const opened = await this.#open(url, part);
+        const bytes = await opened?.read(from, Math.min(to, opened.size));
+        return opened && { described: opened.described, size: opened.size, bytes };
+      } catch {
+        this.#opened.delete(`${url} ${part}`);
+      }
+    }
+    return undefined;
+  }
+
+  /** A part that was written to its end. */
+  #open(url, part) {
+    const key = `${url} ${part}`;
+    if (!this.#opened.has(key)) {
+      const opened = this.#of(url, false).then(async (folder) => whole(await reading(await folder.getFileHandle(nameOf(part)))));
+      this.#opened.set(key, opened);
+      opened.then((opened) => opened || this.#opened.delete(key), () => this.#opened.delete(key));
+      if (this.#opened.size > OPEN) this.#close(this.#opened.keys().next().value);
+    }
+    return this.#opened.get(key);
+  }
+
+  #close(only) {
+    for (const [key, opened] of this.#opened) {
+      if (only && key !== only) continue;
+      this.#opened.delete(key);
+      opened.then((opened) => opened?.close()).catch(() => {});
     }
   }
 
@@ -85,6 +112,7 @@ class PrivateFiles {
 
   async forget(url) {
     const name = await hash(url);
+    this.#close();
     for (const create of [true, false]) this.#folders.delete(`${url} ${create}`);
     await this.#folder.removeEntry(name, { recursive: true }).catch(() => {});
   }
@@ -100,21 +128,32 @@ class PrivateFiles {
   }
 }
 
-/** The whole of a file by the fast way; nothing where another tab has it open. */
-async function readable(file) {
-  let open;
+/** A file to read at any place: by the fast way, or where another tab has it open by the slow one. */
+async function reading(file) {
   try {
-    open = await file.createSyncAccessHandle({ mode: 'read-only' });
+    const open = await file.createSyncAccessHandle({ mode: 'read-only' });
+    const read = (from, to) => {
+      const bytes = new Uint8Array(to - from);
+      const count = open.read(bytes, { at: from });
+      if (count !== bytes.length) throw new Error('it ends earlier');
+      return bytes;
+    };
+    return { size: open.getSize(), read, close: () => open.close() };
   } catch {
-    return undefined;
+    const blob = await file.getFile();
+    return { size: blob.size, read: async (from, to) => new Uint8Array(await blob.slice(from, to).arrayBuffer()), close: () => {} };
   }
-  try {
-    const bytes = new Uint8Array(open.getSize());
-    open.read(bytes, { at: 0 });
-    return bytes;
-  } finally {
-    open.close();
-  }
+}
+
+/** The part that a file holds; nothing where it was not written to its end. */
+async function whole(file) {
+  const length = file.size < LENGTH ? 0 : new DataView((await file.read(0, LENGTH)).buffer).getUint32(0, true);
+  const start = LENGTH + length;
+  const told = length > 0 && start <= file.size ? new TextDecoder().decode(await file.read(LENGTH, start)) : '{}';
+  const { described, size } = JSON.parse(told);
+  if (start + size === file.size) return { described, size, read: (from, to) => file.read(start + from, start + to), close: file.close };
+  file.close();
+  return undefined;
 }
 
 function written(open, bytes, at) {
@@ -136,25 +175,34 @@ async function hash(url) {
 /** Responses of the browser's cache, whose URLs say which part they are. */
 class Cached {
   #cache;
+  // Of a part the pieces are read one after the other.
+  #last;
 
   constructor(cache) {
     this.#cache = cache;
   }
 
-  async get(url, part) {
-    const response = await this.#cache.match(place(url, part)).catch(() => undefined);
-    if (!response) return undefined;
-    const described = JSON.parse(response.headers.get('x-weft') ?? '{}');
-    return { described, bytes: new Uint8Array(await response.arrayBuffer()) };
+  async get(url, part, from = 0, to = Infinity) {
+    const key = place(url, part);
+    if (this.#last?.key !== key) {
+      const response = await this.#cache.match(key).catch(() => undefined);
+      if (!response) return undefined;
+      const described = JSON.parse(response.headers.get('x-weft') ?? '{}');
+      this.#last = { key, described, whole: new Uint8Array(await response.arrayBuffer()) };
+    }
+    const { described, whole } = this.#last;
+    return { described, size: whole.length, bytes: whole.slice(from, Math.min(to, whole.length)) };
   }
 
   async put(url, part, bytes, described) {
     // Caches refuse answers of ranges.
+    this.#last = undefined;
     const headers = { 'x-weft': JSON.stringify(described) };
     await this.#cache.put(place(url, part), new Response(bytes, { headers }));
   }
 
   async forget(url) {
+    this.#last = undefined;
     const keys = await this.#cache.keys().catch(() => []);
     await Promise.all(keys.filter((request) => bare(request.url) === bare(url)).map((request) => this.#cache.delete(request)));
   }

@@ -57,6 +57,10 @@ export class WaitingHost {
     return this.#ask('read', url, offset, length).bytes;
   }
 
+  plan(url, ranges) {
+    this.#port.postMessage({ name: 'plan', parameters: [url, ranges], silent: true });
+  }
+
   expect(url, ranges) {
     this.#port.postMessage({ name: 'expect', parameters: [url, ranges], silent: true });
   }

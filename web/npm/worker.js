@@ -26,6 +26,7 @@ const calls = {
     globalThis.weftHost = {
       size: (url) => host.size(url),
       read: (url, offset, length) => host.read(url, offset, length),
+      plan: (url, ranges) => host.plan(url, ranges),
       expect: (url, ranges) => host.expect(url, ranges),
       version: (name) => host.version(name),
       open: (argument, model) => host.open(argument, model, memory),

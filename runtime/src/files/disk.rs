@@ -9,6 +9,9 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path)
 }
 
+/// Says what is used of files, by offset and length: the system reads what is asked for.
+pub(crate) fn plan(_ranges: Vec<(&Path, [u64; 2])>) {}
+
 /// Says what is read next of files, by offset and length: the system reads ahead by itself.
 pub(crate) fn read_soon(_ranges: Vec<(&Path, [u64; 2])>) {}
 
@@ -18,6 +21,14 @@ pub(crate) fn range(path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(offset))?;
     file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What a file begins with, so many bytes at most.
+#[cfg(feature = "video")]
+pub(crate) fn start(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let mut bytes = vec![];
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

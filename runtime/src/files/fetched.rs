@@ -22,14 +22,30 @@ pub(crate) fn range(path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
     }
 }
 
+/// What a file begins with, so many bytes at most.
+#[cfg(feature = "video")]
+pub(crate) fn start(path: &Path, most: u64) -> Result<Vec<u8>> {
+    range(path, 0, length(path)?.min(most))
+}
+
+/// Says what is used of files, by offset and length, so that what lies side by side is fetched and kept together.
+pub(crate) fn plan(ranges: Vec<(&Path, [u64; 2])>) {
+    tell(ranges, host::plan);
+}
+
 /// Says what is read next of files, by offset and length, so that it is fetched meanwhile.
 pub(crate) fn read_soon(ranges: Vec<(&Path, [u64; 2])>) {
+    tell(ranges, host::expect);
+}
+
+/// Tells the page of the ranges of each file.
+fn tell(ranges: Vec<(&Path, [u64; 2])>, what: fn(&str, &str)) {
     let mut by_file: BTreeMap<&str, Vec<[u64; 2]>> = BTreeMap::new();
     for (path, range) in ranges {
         by_file.entry(path.to_str().unwrap_or_default()).or_default().push(range);
     }
     for (url, ranges) in by_file {
-        host::expect(url, &json!(ranges).to_string());
+        what(url, &json!(ranges).to_string());
     }
 }
 

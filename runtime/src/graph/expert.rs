@@ -2,6 +2,7 @@
 
 use super::{Binary, Dim, Dtype, ExpertLinearOp, Graph, Op, Reduction, Tensor, show};
 use crate::Result;
+use crate::lower::rare;
 
 impl Graph {
     /// Linear layers of selected experts (`grouped_mm` of `transformers.integrations.moe`): x `[rows, selected, in]`, or
@@ -51,6 +52,7 @@ impl Graph {
         }
         let shape = vec![rows.clone(), selected.clone(), out.clone()];
         let operands: Vec<&Tensor> = [x, indices].into_iter().chain(weights).collect();
+        self.rare.experts = Some(rare::EXPERTS);
         let op = ExpertLinearOp { transposed, quantized: None };
         Ok(self.node(Op::ExpertLinear(op), &operands, x.dtype(), shape))
     }

@@ -2,6 +2,7 @@
 
 use super::{Dim, Graph, LstmOp, LstmResult, Op, Tensor, show};
 use crate::Result;
+use crate::lower::rare;
 
 /// What a layer of an LSTM is given, gates in ONNX's order: input, output, forget, cell.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,7 @@ impl Graph {
         if *hidden.shape() != shape || *cell.shape() != shape {
             return Err(misfit(self, "states are [directions, batch, hidden]"));
         }
+        self.rare.lstm = Some(&rare::LSTM);
         let op = LstmOp {
             hidden_size: size,
             bidirectional: directions.fixed() == Some(2),

@@ -52,6 +52,7 @@ pub(crate) use stored::Stored;
 
 pub(crate) use shape::product;
 
+use crate::lower::rare::RarePasses;
 use crate::{Error, Result};
 
 /// The lengths of all axes.
@@ -168,6 +169,8 @@ pub struct Graph {
     pub(crate) can_interpolate: bool,
     /// The values that are computed in single precision on every backend.
     pub(crate) single: std::collections::BTreeSet<usize>,
+    /// The passes over those of its operations that few models have.
+    pub(crate) rare: RarePasses,
     weight_ids: std::collections::HashMap<String, usize>,
     names: std::collections::HashMap<String, usize>,
     place: Scope,
@@ -201,6 +204,7 @@ impl Graph {
             interpolate: false,
             can_interpolate: false,
             single: Default::default(),
+            rare: RarePasses::default(),
             weight_ids: Default::default(),
             names: Default::default(),
             place: Scope::root(),

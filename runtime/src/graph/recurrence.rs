@@ -4,6 +4,7 @@ use super::{
     CausalConvOp, Dim, Dtype, Graph, LinearAttentionOp, Op, RecurrenceResult, SelectiveScanOp, Tensor, show,
 };
 use crate::Result;
+use crate::lower::rare;
 
 /// What linear attention is given; lengths are those of [`Op::LinearAttention`].
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,7 @@ impl Graph {
             let problem = format!("{groups} groups, {}: the shapes do not fit", shapes.join(", "));
             return Err(self.error("SelectiveScan", problem));
         }
+        self.rare.recurrence = Some(&rare::RECURRENCE);
         let op = |gives| Op::SelectiveScan(SelectiveScanOp { groups, gives });
         self.in_single(|g| {
             let y = g.node(op(RecurrenceResult::Output), &operands, u.dtype(), u.shape().to_vec());
@@ -142,6 +144,7 @@ impl Graph {
         let result = vec![batch.clone(), sequence, (heads * value).into()];
         let operands: Vec<_> = [q, k, v, state].into_iter().chain(decay).chain(beta).collect();
         let (decays, delta) = (decay.is_some(), beta.is_some());
+        self.rare.recurrence = Some(&rare::RECURRENCE);
         let op = |gives| {
             Op::LinearAttention(LinearAttentionOp { heads, query_heads, scale, decays, delta, gives })
         };
@@ -187,6 +190,7 @@ impl Graph {
             return Err(self.error("CausalConv", problem));
         }
         let operands: Vec<_> = [x, weight, past].into_iter().chain(bias).collect();
+        self.rare.recurrence = Some(&rare::RECURRENCE);
         let op = |gives| Op::CausalConv(CausalConvOp { dilation, silu, gives });
         let y = self.node(op(RecurrenceResult::Output), &operands, Dtype::F32, x.shape().to_vec());
         let state = self.node(op(RecurrenceResult::State), &operands, Dtype::F32, past.shape().to_vec());

@@ -1,6 +1,7 @@
 //! Values between the places of a feature map, and lengths as numbers to compute such places with.
 
 use super::{Dim, Dtype, Graph, Op, Tensor, show};
+use crate::lower::rare;
 use crate::{Result, dims};
 
 impl Graph {
@@ -16,6 +17,7 @@ impl Graph {
         match (x.shape(), grid.shape()) {
             ([batch, channels, _, _], [grids, rows, columns, Dim::Fixed(2)]) if batch == grids => {
                 let shape = dims![batch, channels, rows, columns];
+                self.rare.samples = Some(&rare::SAMPLES);
                 Ok(self.node(Op::GridSample { align_corners }, &[x, grid], x.dtype(), shape))
             }
             _ => {

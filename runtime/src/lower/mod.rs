@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use passes::Pass;
+pub(crate) use passes::rare;
 pub use published::{source, unsupported_ops};
 pub use quantized::Kernels;
 pub(crate) use quantized::Readers;
@@ -60,15 +61,8 @@ impl Lowered {
 /// When an operation has no form on the target.
 pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<Lowered> {
     let (mut graph, mut weights) = (graph.clone(), Cow::Borrowed(weights));
-    if !quantized::runs_selected_experts(&graph, &weights, target)? {
-        match target.experts {
-            Experts::Batched => passes::experts::batched(&mut graph, &mut weights, &target.kernels)?,
-            Experts::Kernel => passes::experts::by_kernel(&mut graph, &mut weights, target)?,
-            Experts::Selected | Experts::OneByOne => {}
-        }
-        passes::lengths::fix(&mut graph, target)?;
-        passes::experts::gathered(&mut graph, &weights)?;
-        passes::experts::one_by_one(&mut graph)?;
+    if let Some(formed) = graph.rare.experts {
+        formed(&mut graph, &mut weights, target)?;
     }
     let (mut graph, weights) = quantized::formed(graph, &weights, target)?;
     for pass in &target.passes {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::passes::{
     Pass, activation, arithmetic, attention, axes, bfloat16, cached_attention, few_axes, floats, integers,
-    lengths, linear, lstm, norm, precision, recurrence, resize, rotary, sample, select, share, single,
+    lengths, linear, norm, precision, resize, rotary, select, share, single,
     spatial, types, waves,
 };
 use super::quantized::Kernels;
@@ -136,10 +136,12 @@ pub(super) const FIRST: &[Pass] = &[
     Pass::whole("compute in the target's precision", precision::compute_in),
     Pass::each("softmax of weights in single precision", precision::softmax_of_weights),
     Pass::each("bicubic resizing in single precision", precision::cubic_resize),
-    Pass::each("bilinear samples in single precision", precision::grid_sample),
+    Pass::rare("bilinear samples in single precision", |rare| Some(rare.samples?.in_single)),
     Pass::each("angles by cosine and sine", rotary::angles),
     Pass::each("waves in single precision", single::waves),
-    Pass::each("linear attention in single precision", recurrence::linear_attention_in_single),
+    Pass::rare("linear attention in single precision", |rare| {
+        Some(rare.recurrence?.linear_attention_in_single)
+    }),
     Pass::each("activations by ONNX's operators", activation::by_operators),
 ];
 
@@ -322,7 +324,7 @@ const TRANSPOSE_RUNS: Pass = Pass::each("few axes to Transpose", axes::transpose
 const FLAT_WAVES: Pass = Pass::each("few axes to Sin and Cos", axes::flat_waves);
 const JOIN_RESHAPES: Pass = Pass::whole("one Reshape of several", axes::join_reshapes);
 const NEAREST_BY_GATHER: Pass = Pass::each("nearest pixels by their indices", resize::nearest_by_gather);
-const GRID_SAMPLE: Pass = Pass::each("bilinear samples by indices", sample::grid_sample_by_gather);
+const GRID_SAMPLE: Pass = Pass::rare("bilinear samples by indices", |rare| Some(rare.samples?.by_gather));
 const CUBIC_BY_PRODUCTS: Pass = Pass::each("bicubic resizing by products", resize::cubic_by_products);
 const LOG_SOFTMAX: Pass = Pass::each("logarithms of softmax by the sum", arithmetic::log_softmax_by_sum);
 const SIGN: Pass = Pass::each("sign by comparison", arithmetic::sign_by_comparison);
@@ -332,12 +334,16 @@ const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);
 const ATTENTION: Pass = Pass::each("attention by products and softmax", attention::by_products);
 const LINEAR: Pass = Pass::each("linear layers by MatMul", linear::by_product);
 const SELECTIVE_SCAN: Pass =
-    Pass::each("selective scans by linear attention", recurrence::selective_scan_by_linear_attention);
+    Pass::rare("selective scans by linear attention", |rare| {
+        Some(rare.recurrence?.selective_scan_by_linear_attention)
+    });
 const CAUSAL_CONV: Pass =
-    Pass::each("causal convolutions by shifted products", recurrence::causal_conv_by_products);
+    Pass::rare("causal convolutions by shifted products", |rare| {
+        Some(rare.recurrence?.causal_conv_by_products)
+    });
 const LINEAR_ATTENTION: Pass =
-    Pass::each("linear attention by chunks", recurrence::linear_attention_by_chunks);
-const LSTM_BY_STEPS: Pass = Pass::each("LSTM step by step", lstm::by_steps);
-const LSTM_IN_SINGLE: Pass = Pass::each("LSTM in single precision", lstm::in_single);
+    Pass::rare("linear attention by chunks", |rare| Some(rare.recurrence?.linear_attention_by_chunks));
+const LSTM_BY_STEPS: Pass = Pass::rare("LSTM step by step", |rare| Some(rare.lstm?.by_steps));
+const LSTM_IN_SINGLE: Pass = Pass::rare("LSTM in single precision", |rare| Some(rare.lstm?.in_single));
 const GELU: Pass = Pass::each("GELU by erf and tanh", activation::gelu_by_operators);
 const RMS_NORM: Pass = Pass::each("RMS norm by the mean of squares", norm::rms_by_operators);

@@ -1,5 +1,9 @@
 //! Videos as frames: animated images, folders of images, video files, and the choice of frames for a model.
 
+#[cfg(not(target_family = "wasm"))]
+mod ffmpeg;
+#[cfg(target_family = "wasm")]
+#[path = "listed.rs"]
 mod ffmpeg;
 mod read;
 
@@ -15,7 +19,7 @@ pub struct Video(Vec<Image>);
 impl Video {
     /// Reads an animated GIF or WebP file, or a folder of images, which are frames in the order of their names.
     ///
-    /// Other files, such as MP4, are read through `ffmpeg`, which must be installed.
+    /// Other files, such as MP4, are read through `ffmpeg`, which must be installed; a page has none, and gives frames instead.
     ///
     /// # Errors
     /// When there are no frames, a file is damaged, too large or no image, or `ffmpeg` is needed and not there.

@@ -1,7 +1,6 @@
 //! Frames from files.
 
-use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use image::codecs::gif::GifDecoder;
@@ -10,7 +9,7 @@ use image::{AnimationDecoder, DynamicImage, Frames, ImageDecoder, ImageFormat, I
 
 use super::ffmpeg;
 use crate::image::{Image, MAX_PIXELS, broken, checked_size, guarded, limits};
-use crate::{Error, Result};
+use crate::{Error, Result, files};
 
 /// The endings of images in a folder of frames.
 const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
@@ -26,8 +25,10 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
         return folder(path);
     }
     let name = path.display().to_string();
-    let kind = kind(path).map_err(|e| Error::io(path, e))?;
-    if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+    // Videos are not read whole to find out that they are no images.
+    let head = files::start(path, HEAD).map_err(|e| Error::io(path, e))?;
+    let kind = image::guess_format(&head).ok();
+    if head.is_empty() {
         return Err(Error::input(
             &name,
             "is empty",
@@ -37,7 +38,7 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
     if !matches!(kind, Some(ImageFormat::Gif | ImageFormat::WebP | ImageFormat::Png | ImageFormat::Jpeg)) {
         return ffmpeg::frames(path);
     }
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    let bytes = files::read(path).map_err(|e| Error::io(path, e))?;
     guarded(&name, || match kind {
         Some(ImageFormat::Gif) => {
             let mut decoder = GifDecoder::new(Cursor::new(&bytes)).map_err(|e| broken(&name, &e))?;
@@ -54,13 +55,6 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
         }
         _ => Ok(vec![Image::open(path)?]),
     })
-}
-
-/// What a file's first bytes say it is. Videos are not read whole to find out that they are none of these.
-fn kind(path: &Path) -> std::io::Result<Option<ImageFormat>> {
-    let mut head = Vec::new();
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    Ok(image::guess_format(&head).ok())
 }
 
 fn prepare(name: &str, decoder: &mut impl ImageDecoder) -> Result<()> {

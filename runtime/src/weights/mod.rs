@@ -13,6 +13,7 @@ mod gguf;
 mod lora;
 mod names;
 pub(crate) mod pages;
+mod places;
 pub(crate) mod published;
 mod quantized;
 pub mod rule;
@@ -188,6 +189,9 @@ impl Weights {
     pub fn locate(&self, wanted: &[Weight], names: &Names) -> Result<Vec<WeightData>> {
         let mut found = Vec::with_capacity(wanted.len());
         let mut problems = vec![];
+        if cfg!(target_family = "wasm") {
+            crate::files::plan(self.places(wanted, names));
+        }
         for located in self.find_all(wanted, names) {
             match located {
                 Ok(located) => found.push(located),

@@ -7,13 +7,38 @@ mod gating;
 mod mixture;
 mod moe;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::Result;
 use crate::graph::{Dim, Graph, Node, Op, Reduction, Scope, Shape, Tensor, TopKOp, TopKResult, show};
-pub(in crate::lower) use batched::batched;
-pub(in crate::lower) use gathered::gathered;
-pub(in crate::lower) use moe::by_kernel;
+use crate::lower::quantized::runs_selected_experts;
+use crate::lower::target::{Experts, Target};
+use crate::weights::WeightData;
+use batched::batched;
+use gathered::gathered;
+use moe::by_kernel;
+use super::lengths;
+
+/// Mixtures in the form that the target runs.
+pub(in crate::lower) fn formed(
+    g: &mut Graph,
+    weights: &mut Cow<'_, [WeightData]>,
+    target: &Target,
+) -> Result<()> {
+    if runs_selected_experts(g, weights, target)? {
+        return Ok(());
+    }
+    match target.experts {
+        // A page has neither.
+        Experts::Batched if cfg!(not(target_family = "wasm")) => batched(g, weights, &target.kernels)?,
+        Experts::Kernel if cfg!(not(target_family = "wasm")) => by_kernel(g, weights, target)?,
+        _ => {}
+    }
+    lengths::fix(g, target)?;
+    gathered(g, weights)?;
+    one_by_one(g)
+}
 
 /// Takes the place of what is between the selection of experts and the sum of what they give.
 pub(in crate::lower) fn one_by_one(g: &mut Graph) -> Result<()> {

@@ -17,6 +17,7 @@ pub(super) mod linear;
 pub(super) mod lstm;
 pub(super) mod norm;
 pub(super) mod precision;
+pub(crate) mod rare;
 pub(super) mod recurrence;
 pub(super) mod resize;
 pub(super) mod rotary;
@@ -29,6 +30,7 @@ pub(super) mod types;
 pub(super) mod waves;
 
 use super::Target;
+use rare::RarePasses;
 use crate::Result;
 use crate::graph::{Graph, Operation, Tensor};
 
@@ -48,6 +50,8 @@ pub(super) type Rule = fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>;
 enum Step {
     /// Asks of each operation what stands for it.
     Each(Rule),
+    /// The same, by what the graph's operations name.
+    Rare(fn(&RarePasses) -> Option<Rule>),
     /// Sees the graph as a whole.
     Whole(fn(&mut Graph, &Target) -> Result<()>),
 }
@@ -57,6 +61,10 @@ impl Pass {
         Self { name, step: Step::Each(rule) }
     }
 
+    pub(super) const fn rare(name: &'static str, rule: fn(&RarePasses) -> Option<Rule>) -> Self {
+        Self { name, step: Step::Rare(rule) }
+    }
+
     pub(super) const fn whole(name: &'static str, step: fn(&mut Graph, &Target) -> Result<()>) -> Self {
         Self { name, step: Step::Whole(step) }
     }
@@ -64,6 +72,7 @@ impl Pass {
     pub(super) fn run(&self, g: &mut Graph, target: &Target) -> Result<()> {
         match self.step {
             Step::Each(rule) => g.rewrite(rule),
+            Step::Rare(rule) => rule(&g.rare).map_or(Ok(()), |rule| g.rewrite(rule)),
             Step::Whole(step) => step(g, target),
         }
     }

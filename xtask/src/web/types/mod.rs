@@ -165,7 +165,7 @@ fn signatures(row: &Row) -> Result<String> {
         writeln!(text, "    (chat: Message[], {options}): Promise<GeneratedChat[]>;")?;
         writeln!(text, "    (chats: Message[][], {options}): Promise<GeneratedChat[][]>;")?;
     }
-    if row.task == "image-text-to-text" {
+    if matches!(row.task, "image-text-to-text" | "video-text-to-text") {
         writeln!(text, "    (chat: Message[] | Message[][], {options}): Promise<AnsweredText[]>;")?;
     }
     writeln!(text, "    (input: {}, {options}): Promise<{}>;", row.input, row.answer)?;

@@ -59,6 +59,7 @@ pub const ROWS: &[Row] = &[
     row("text-detection", "TextDetection", "ImageInput", "DetectedText[]"),
     row("text-recognition", "TextRecognition", "ImageInput", "RecognizedText"),
     row("image-text-to-text", "ImageTextToText", "ImagesText", "AnsweredText[]"),
+    row("video-text-to-text", "VideoTextToText", "VideosText", "AnsweredText[]"),
     row("image-to-text", "ImageToText", "ImageInput", "Caption[]"),
     row("image-text-matching", "ImageTextMatching", "ImageTexts", "TextMatch[]"),
     row("visual-question-answering", "VisualQuestionAnswering", "QuestionImage", "VisualAnswer[]"),
@@ -69,6 +70,11 @@ pub const ROWS: &[Row] = &[
     Row {
         required: LABELS,
         ..row("zero-shot-object-detection", "ZeroShotObjectDetection", "ImageInput", "Detection[]")
+    },
+    row("video-classification", "VideoClassification", "VideoInput", "Label[]"),
+    Row {
+        required: LABELS,
+        ..row("zero-shot-video-classification", "ZeroShotVideoClassification", "VideoInput", "Label[]")
     },
     row("audio-classification", "AudioClassification", "AudioInput", "Label[]"),
     Row {
@@ -92,6 +98,9 @@ export type ImageInput =
   | HTMLImageElement
   | HTMLVideoElement
   | VideoFrame;
+
+/** A video: the URL or the file of an animated GIF or WebP image, or frames, in order. */
+export type VideoInput = string | Blob | { frames: ImageInput[] };
 
 /** Audio: a URL, a file, or samples; a `Float32Array` alone has 16,000 of them a second. */
 export type AudioInput =
@@ -131,6 +140,13 @@ export interface ImagesText {
   images: ImageInput | ImageInput[];
 }
 
+/** A text about videos. */
+export interface VideosText {
+  text: string;
+  videos: VideoInput | VideoInput[];
+  images?: ImageInput | ImageInput[];
+}
+
 /** An image, and what texts say of it. */
 export interface ImageTexts {
   image: ImageInput;
@@ -150,6 +166,7 @@ export interface Message {
 export type ContentPart =
   | { type: 'text'; text: string }
   | { type: 'image'; image: ImageInput }
+  | { type: 'video'; video: VideoInput }
   | { type: 'audio'; audio: AudioInput };
 
 /** Labels of the caller's own, best first, with their probabilities. */
