@@ -48,6 +48,21 @@ impl Dtype {
         }
     }
 
+    /// Which of little-endian elements of a floating-point type is the first that is infinite or no number: one whose exponent has all
+    /// its bits.
+    pub(crate) fn first_not_finite(self, bytes: &[u8]) -> Option<usize> {
+        let short = |mask: u16| {
+            let all = bytes.as_chunks().0.iter().map(|x| u16::from_le_bytes(*x) & mask);
+            // Most have none, and the largest is found without a branch.
+            (all.clone().max() == Some(mask)).then(|| all.clone().position(|bits| bits == mask)).flatten()
+        };
+        match self {
+            Self::F16 => short(0x7c00),
+            Self::Bf16 => short(0x7f80),
+            _ => bytes.as_chunks().0.iter().position(|x| !f32::from_le_bytes(*x).is_finite()),
+        }
+    }
+
     /// Numbers as little-endian elements of a floating-point type, the nearest ones.
     pub(crate) fn encoded(self, values: &[f32]) -> Vec<u8> {
         match self {
@@ -78,5 +93,27 @@ impl fmt::Display for Dtype {
             Self::U8 => "u8",
             Self::Bool => "bool",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_finite_is_found() {
+        for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
+            let largest = dtype.nearest(6.0e4);
+            for (value, place) in [
+                (f32::INFINITY, Some(2)),
+                (f32::NEG_INFINITY, Some(2)),
+                (f32::NAN, Some(2)),
+                (-largest, None),
+            ] {
+                let bytes = dtype.encoded(&[0.0, -largest, value, f32::MIN_POSITIVE]);
+                assert_eq!(dtype.first_not_finite(&bytes), place, "{dtype} {value}");
+            }
+            assert_eq!(dtype.first_not_finite(&[]), None);
+        }
     }
 }

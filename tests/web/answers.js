@@ -24,7 +24,7 @@ function placed(value, folder) {
 }
 
 /** How far numbers may lie from the reference's, which computes in single precision. */
-const TOLERANCE = { fp32: 1e-4, fp16: 2e-2, bf16: 1e-1, q8: 1e-1, q4: 5e-1 };
+const TOLERANCE = { fp32: 1e-4, fp16: 2e-2, bf16: 1e-1, q8: 1e-1, q4: 5e-1, 'q4-mixed': 5e-1, q3: 1, q2: 1 };
 
 /** Answers a golden's calls: what is wrong with them, the calls and those that an error ended, the times, and what it was loaded on. */
 export async function answered({ pipeline }, folder, { task, calls }, device, dtype = 'fp32') {

@@ -1,6 +1,6 @@
 // Task goldens in a page of a headless browser: each call's answer against the reference's, and texts as they are streamed.
 //
-//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--dtype=fp32|fp16|bf16|q8|q4] [--waiting] [--first] [--answered] [--record]
+//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--dtype=fp32|fp16|q8|q4-mixed|q4|q3|q2] [--waiting] [--first] [--answered] [--record]
 //
 // FOLDER is what `checkpoint.py` wrote: a folder for each model, in it one for each golden. `goldens.html` does the same in any browser. With `--first` only one of each task
 // of a model. With `--answered` a call is right that has an answer, whichever. With `--record` the results go to results/pages.json.

@@ -17,6 +17,17 @@ const where = (entries) => {
 };
 const device = ({ device, dtype = 'fp32', waiting }) => `\`${device}\`${dtype === 'fp32' ? '' : `, ${dtype}`}${waiting ? ', waiting' : ''}`;
 
+/** One of each kind that the first designs named. */
+const KEY = ['bert', 't5', 'llama', 'qwen2', 'clip', 'vit', 'detr', 'clap', 'whisper', 'wav2vec2', 'llava', 'llava_next', 'xclip'];
+const placed = (one) => `${one.browser}, ${device(one)}`;
+const TYPES = ['fp32', 'fp16', 'bf16', 'q8', 'q4-mixed', 'q4', 'q3', 'q2'];
+const ROUNDED = TYPES.slice(3);
+const ordered = (entries) => {
+  const order = ({ browser, device, waiting, dtype }) => `${browser} ${device} ${waiting} ${TYPES.indexOf(dtype)}`;
+  const places = new Map(entries.map((one) => [placed(one), order(one)]));
+  return [...places].sort(([, a], [, b]) => (a < b ? -1 : 1)).map(([place]) => place);
+};
+
 const drawn = {
   sizes: (entries) =>
     table(['WebAssembly, kB', 'models', 'raw', 'gzip', 'brotli'], [...entries].sort((a, b) => a.raw - b.raw).map((one) => [one.package, one.models ?? '', kb(one.raw), kb(one.gzip), kb(one.brotli)])),
@@ -38,22 +49,50 @@ const drawn = {
   many: (entries) =>
     `${table(['browser', 'checkpoint', 'loads', 'memory, MB'], entries.flatMap(({ browser, model, measured }) => measured.map(({ loads, mb }) => [browser, model, loads, mb])))}\n\n${where(entries)}`,
   goldens: (entries) => {
-    const places = [...new Set(entries.map((one) => `${one.browser}, ${device(one)}`))].sort();
-    const models = [...new Set(entries.map(({ model }) => model))].sort();
-    const cell = (model, place) => {
-      const found = entries.find((one) => one.model === model && `${one.browser}, ${device(one)}` === place);
-      if (!found) return '-';
-      const ended = found.errors > 0 ? `, ${found.errors} ended` : '';
-      return `${found.right}/${found.calls}${ended}`;
-    };
+    const key = entries.filter(({ model }) => KEY.includes(model));
+    const others = entries.filter(({ model }) => !KEY.includes(model));
+    const rows = ordered(key).map((place) => {
+      const cell = (model) => {
+        const found = key.find((one) => one.model === model && placed(one) === place);
+        return found ? `${found.right}/${found.calls}${found.errors > 0 ? ` (${found.errors} ended)` : ''}` : '';
+      };
+      return [place, ...KEY.map(cell)];
+    });
+    const whole = ordered(others).map((place) => {
+      const here = others.filter((one) => placed(one) === place);
+      const sum = (what) => here.reduce((sum, one) => sum + one[what], 0);
+      const names = here.filter(({ right, calls }) => right === calls).map(({ model }) => model);
+      const rest = here.filter(({ right, calls }) => right < calls).map((one) => [one.model, `${one.right}/${one.calls}`, one.errors]);
+      const failed = rest.length > 0 ? `\n\n${table(['not all as by the reference', 'calls that are', 'ended by an error'], rest)}` : '';
+      const text = `Other models, ${place}: ${here.length}, of whose ${sum('calls')} calls ${sum('right')} are answered as by the reference; all calls of ${names.join(', ')}.`;
+      return `${text}${failed}`;
+    });
     // The first line of each golden says what kind of difference it is. Rounded weights choose otherwise.
-    const wrong = entries.filter(({ dtype }) => !['q8', 'q4'].includes(dtype)).flatMap((one) => {
+    const wrong = entries.filter(({ dtype, errors }) => !ROUNDED.includes(dtype) || errors > 0).flatMap((one) => {
       const lines = new Map();
-      for (const line of one.wrong) if (!lines.has(line.split(': ')[0])) lines.set(line.split(': ')[0], line);
-      return [...lines.values()].map((line) => `- ${one.browser}, ${device(one)}: \`${line.replaceAll('`', "'").replaceAll('\n', ' ')}\``);
+      for (const line of one.wrong) {
+        const kind = line.split(': ')[0];
+        if (!lines.has(kind) && (!ROUNDED.includes(one.dtype) || /Error/.test(line))) lines.set(kind, line);
+      }
+      return [...lines.values()].map((line) => `- ${placed(one)}: \`${line.replaceAll('`', "'").replaceAll('\n', ' ')}\``);
     });
     const failed = wrong.length > 0 ? `\n\nWhat is not as by the reference:\n\n${wrong.join('\n')}` : '';
-    return `${table(['model', ...places], models.map((model) => [model, ...places.map((place) => cell(model, place))]))}${failed}\n\n${where(entries)}`;
+    return `${table(['', ...KEY], rows)}\n\n${whole.join('\n\n')}${failed}\n\n${where(entries)}`;
+  },
+  techniques: (entries) => {
+    const middle = (found, what) => found.map((one) => one[what]).sort((a, b) => a - b)[found.length >> 1];
+    const of = { load: 'load', token: 'a token', again: 'the next answer', call: 'a call' };
+    const rows = entries.flatMap(({ technique, without, with: with_ }) => {
+      const ended = [...without, ...with_].find(({ error }) => error);
+      if (ended) return [[technique, ended.error, '', '', '']];
+      const whats = Object.keys(of).filter((what) => what in without[0]);
+      return [...whats, 'peak_mb'].map((what, index) => {
+        const [a, b] = [middle(without, what), middle(with_, what)];
+        const shown = (number) => (what === 'peak_mb' ? `${number.toFixed(0)} MB` : `${seconds(number)} s`);
+        return [index === 0 ? technique : '', what === 'peak_mb' ? 'peak memory' : of[what], shown(a), shown(b), (b / a).toFixed(2)];
+      });
+    });
+    return `${table(['technique', 'of', 'without', 'with', 'ratio'], rows)}\n\n${where(entries)}`;
   },
 };
 

@@ -62,7 +62,8 @@ try {
       trap: await words(load('trap', 'model')),
       endless: await endless,
       cuda: await words(load('any', 'model', { device: 'cuda' })),
-      dtype: await words(load('any', 'model', { dtype: 'q3' })),
+      auto: (await load('any', 'model', { device: 'auto', dtype: 'q4' })).about,
+      dtype: await words(load('any', 'model', { dtype: 'q5' })),
       nothing: await words(pipeline('any', '')),
     };
   }, base);
@@ -76,7 +77,9 @@ try {
   assert.equal(seen.trap, 'WeftError: the runtime ended: index out of bounds; please report this');
   assert.match(seen.endless, /^AbortError/);
   assert.match(seen.cuda, /device is `cuda`; give one of auto, wasm, cpu, webgpu, webnn/);
-  assert.match(seen.dtype, /dtype is `q3`; give one of auto, fp32/);
+  assert.deepEqual([seen.auto.device, seen.auto.graphics.software], ['cpu', true]);
+  assert.match(seen.auto.explanation, /^wasm, since the graphics processor that this browser offers is a software device; /);
+  assert.match(seen.dtype, /dtype is `q5`; give one of auto, fp32/);
   assert.match(seen.nothing, /the model is missing/);
   console.log('calls, abort signals and errors');
 
@@ -107,7 +110,7 @@ try {
     assert.deepEqual(ran.outputs, [{ name: 'y', type: 'float32', dims: [4], length: 16 }]);
     assert.match(ran.refused, /no such backend/);
     // The second engine finds in the browser's cache what the first one fetched.
-    assert.deepEqual([ran.bytes.fetched > 0, ran.bytes.cached > 0], [hardware === 'cpu', hardware !== 'cpu']);
+    assert.deepEqual([ran.bytes.fetched > 0, ran.bytes.cached > 0], [hardware === 'cpu', true]);
     if (hardware === 'webgpu') assert(ran.log.some((line) => line.includes('All nodes placed on [WebGpuExecutionProvider]')));
     console.log(ran.version);
   }

@@ -21,6 +21,9 @@ export async function calls(): Promise<void> {
   const found: Detection[] = await detect(document.createElement('canvas'), { threshold: 0.5 });
   const hear = await pipeline('automatic-speech-recognition', 'org/name');
   const { text: heard } = await hear(new Float32Array(16_000), { return_timestamps: true });
+  const watch = await pipeline('zero-shot-video-classification', 'org/name', { device: 'webnn-npu', dtype: 'q4-mixed' });
+  const seen: Label[] = await watch({ frames: [document.createElement('canvas')] }, { candidate_labels: ['a', 'b'] });
+  console.log(seen[0]?.label, watch.about.graphics?.maxBufferSize);
   console.log(one, many, filled, labels, answer, found[0]?.box.xmin, heard, embed.about.bytes.fetched);
   await embed.dispose();
 

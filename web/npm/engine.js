@@ -95,7 +95,7 @@ export class Engine {
     const provider = PROVIDERS[hardware];
     const elsewhere = provider !== 'wasm';
     const options = {
-      executionProviders: [provider === 'webnn' ? { name: provider, deviceType: 'cpu' } : provider],
+      executionProviders: [provider === 'webnn' ? { name: provider, deviceType: this.#options.webnn } : provider],
       externalData,
       // What is placed where is only said in the most detailed log.
       logSeverityLevel: elsewhere ? 0 : 2,
@@ -201,7 +201,7 @@ export class Engine {
   }
 
   async #device(ort, provider) {
-    if (provider !== 'webgpu') return provider === 'webnn' ? 'cpu' : '';
+    if (provider !== 'webgpu') return provider === 'webnn' ? this.#options.webnn : '';
     const { vendor, architecture, description } = (await ort.env.webgpu.device)?.adapterInfo ?? {};
     return [vendor, architecture || description].filter(Boolean).join(' ');
   }

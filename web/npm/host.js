@@ -12,11 +12,11 @@ export class Host {
   // What the call was given, and what it names by addresses, until it ends.
   #inputs = new Map();
 
-  constructor({ checkpoint, page, cache, headers, threads, ort, waiting }, progress) {
+  constructor({ checkpoint, page, cache, headers, threads, ort, webnn, waiting }, progress) {
     this.#checkpoint = `${checkpoint}/`;
     this.#page = page;
     this.#files = new Files({ cache, headers, progress });
-    this.#engine = new Engine({ files: this.#files, threads, ort, jspi: !waiting });
+    this.#engine = new Engine({ files: this.#files, threads, ort, webnn, jspi: !waiting });
   }
 
   /** Begins to fetch what most checkpoints have. */

@@ -2,11 +2,18 @@ import type { Tasks } from './tasks.js';
 
 export * from './tasks.js';
 
-/** Where a model runs. `auto` is `wasm`, which every browser has; a device that was named never falls back. */
-export type Device = 'auto' | 'wasm' | 'cpu' | 'webgpu' | 'webnn';
+/**
+ * Where a model runs: on the processor (`wasm`, which every browser has, and which is taken where nothing is named), by WebGPU, or by WebNN on the device that
+ * its name ends with, `webnn` alone on the processor. `auto` is WebGPU where the browser has a graphics processor that is no software device and the model can be loaded
+ * there, else `wasm`; `about.explanation` says why. A device that was named never falls back.
+ */
+export type Device = 'auto' | 'wasm' | 'cpu' | 'webgpu' | 'webnn' | 'webnn-cpu' | 'webnn-gpu' | 'webnn-npu';
 
-/** What weights are computed in; `q8` and `q4` are quantized as they arrive. `auto` is single precision. */
-export type Dtype = 'auto' | 'fp32' | 'fp16' | 'bf16' | 'q8' | 'int8' | 'q4';
+/**
+ * What weights are computed in; those of 8 bits and fewer are quantized as they arrive, of `q4-mixed` the head, the embedding and the layers that
+ * lose most by it in 8 bits. `auto` is single precision.
+ */
+export type Dtype = 'auto' | 'fp32' | 'fp16' | 'bf16' | 'q8' | 'int8' | 'q4' | 'q4-mixed' | 'q3' | 'q2';
 
 /** What a load tells of. `loaded` and `total` are bytes. */
 export type Progress =
@@ -43,6 +50,15 @@ export interface About {
   device: string;
   /** Why it runs where it runs. */
   explanation: string;
+  /** The browser's graphics processor and its limits, in bytes and threads, where the device is `webgpu` or `auto` and there is one. */
+  graphics?: {
+    name: string;
+    software: boolean;
+    f16: boolean;
+    maxBufferSize: number;
+    maxStorageBufferBindingSize: number;
+    maxComputeInvocationsPerWorkgroup: number;
+  };
   /** Nodes of the graph by the provider that runs them; without any for `wasm`. */
   placement: Record<string, number>;
   graph_ms: number;

@@ -1,11 +1,13 @@
 // The page's side of the package: each pipeline has a worker of its own, which is ended with it.
 
+import { DEVICES, graphics, places } from './devices.js';
 import { taken } from './inputs.js';
 import { clearStore } from './store.js';
 import { sharedState } from './waiting.js';
 
-const DEVICES = { auto: 'cpu', wasm: 'cpu', cpu: 'cpu', webgpu: 'webgpu', webnn: 'webnn' };
-const DTYPES = { auto: undefined, fp32: 'f32', fp16: 'f16', bf16: 'bf16', q8: 'int8', int8: 'int8', q4: 'int4' };
+const DTYPES = {
+  auto: undefined, fp32: 'f32', fp16: 'f16', bf16: 'bf16', q8: 'int8', int8: 'int8', q4: 'int4', 'q4-mixed': 'int4-mixed', q3: 'int3', q2: 'int2',
+};
 const CACHE_DTYPES = { auto: undefined, fp32: 'f32', q8: 'int8', int8: 'int8', q4: 'int4' };
 
 /** An error of a pipeline, with the way out in its message. */
@@ -23,8 +25,8 @@ export function clearCache() {
 
 /** Loads a checkpoint for a task. See index.d.ts. */
 export async function pipeline(task, model, options = {}) {
-  const { device = 'wasm', progress, signal } = options;
-  const hardware = chosen('device', device, DEVICES);
+  const { device = 'wasm', signal } = options;
+  if (!DEVICES.includes(device)) throw new WeftError(`device is \`${device}\`; give one of ${DEVICES.join(', ')}`);
   const precisions = precisionsOf(options);
   if (typeof model !== 'string' || model === '') {
     throw new WeftError('the model is missing: give an id of the hub, `org/name`, or the URL of a folder');
@@ -37,9 +39,29 @@ export async function pipeline(task, model, options = {}) {
         'the page must be isolated: serve it with Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp',
     );
   }
-  if (waiting && hardware !== 'cpu') {
+  const found = ['auto', 'webgpu'].includes(device) ? await graphics() : undefined;
+  const tried = places(device, found, !waiting);
+  if (waiting && tried.some(({ hardware }) => hardware !== 'cpu')) {
     throw new WeftError(`device is \`${device}\`, for which this browser lacks JavaScript Promise Integration; give \`wasm\``);
   }
+  const problems = [];
+  for (const [index, place] of tried.entries()) {
+    try {
+      const pipeline = await loaded(task, model, { ...options, precisions, waiting, ...place });
+      const why = place.why && `${place.why}${problems.length > 0 ? `: ${problems.join('; ')}` : ''}`;
+      pipeline.about.explanation = [why, pipeline.about.explanation].filter(Boolean).join('; ');
+      if (found) pipeline.about.graphics = found;
+      return pipeline;
+    } catch (error) {
+      if (signal?.aborted || index === tried.length - 1) throw error;
+      problems.push(error.message);
+    }
+  }
+}
+
+/** A pipeline in one place. */
+async function loaded(task, model, options) {
+  const { hardware, webnn, precisions, waiting, progress, signal } = options;
   const client = new Client(progress);
   const abort = () => client.end(signal.reason ?? new DOMException('aborted', 'AbortError'));
   signal?.addEventListener('abort', abort);
@@ -48,6 +70,7 @@ export async function pipeline(task, model, options = {}) {
       task,
       checkpoint: folder(model, options),
       hardware,
+      webnn,
       precisions,
       cache: options.cache ?? true,
       headers: options.headers ?? {},

@@ -15,6 +15,9 @@ export type ImageInput =
   | HTMLVideoElement
   | VideoFrame;
 
+/** A video: the URL or the file of an animated GIF or WebP image, or frames, in order. */
+export type VideoInput = string | Blob | { frames: ImageInput[] };
+
 /** Audio: a URL, a file, or samples; a `Float32Array` alone has 16,000 of them a second. */
 export type AudioInput =
   | string
@@ -53,6 +56,13 @@ export interface ImagesText {
   images: ImageInput | ImageInput[];
 }
 
+/** A text about videos. */
+export interface VideosText {
+  text: string;
+  videos: VideoInput | VideoInput[];
+  images?: ImageInput | ImageInput[];
+}
+
 /** An image, and what texts say of it. */
 export interface ImageTexts {
   image: ImageInput;
@@ -72,6 +82,7 @@ export interface Message {
 export type ContentPart =
   | { type: 'text'; text: string }
   | { type: 'image'; image: ImageInput }
+  | { type: 'video'; video: VideoInput }
   | { type: 'audio'; audio: AudioInput };
 
 /** Labels of the caller's own, best first, with their probabilities. */
@@ -714,6 +725,29 @@ export interface ImageTextToTextParameters extends Omit<TokenizerParameters, 'ma
   tools?: Record<string, unknown>[];
 }
 
+/** Parameters of video-text-to-text. */
+export interface VideoTextToTextParameters extends Omit<TokenizerParameters, 'max_length'>, GenerationConfig {
+  /** Whether the tokenizer's template adds its tokens to a prompt; chats have them already. */
+  add_special_tokens?: boolean;
+  /** Answers texts without any token, as the reference does: a decoder from the token that begins texts. */
+  allow_empty?: boolean;
+  /** The most prompts that run at once; together, they are filled to one length. */
+  batch_size?: number;
+  /** Whether the spaces before punctuation go; by default as the tokenizer says. */
+  clean_up_tokenization_spaces?: boolean | null;
+  continue_final_message?: boolean | null;
+  fps?: number;
+  generate_kwargs?: GenerationConfig;
+  num_frames?: number;
+  return_full_text?: boolean;
+  /** Makes draws repeat; otherwise every call draws anew. */
+  seed?: number | null;
+  /** Whether special tokens are left out of the answer. */
+  skip_special_tokens?: boolean;
+  stop_sequence?: string | string[];
+  video_metadata?: { fps?: number };
+}
+
 /** Parameters of image-to-text. */
 export interface ImageToTextParameters {
   generate_kwargs?: GenerationConfig;
@@ -747,6 +781,30 @@ export interface ZeroShotObjectDetectionParameters {
   threshold?: number;
   /** The most that are given; all where it is none. */
   top_k?: number | null;
+}
+
+/** Parameters of video-classification. */
+export interface VideoClassificationParameters {
+  /** How many frames of the video go with each that is looked at. */
+  frame_sampling_rate?: number;
+  /** How logits become scores; by default as `problem_type` says, or else softmax. */
+  function_to_apply?: ScoreFunction | null;
+  /** The number of frames; by default `num_frames` of `config.json`. */
+  num_frames?: number;
+  /** The number of labels, best first; `None` for all of them. */
+  top_k?: number | null;
+}
+
+/** Parameters of zero-shot-video-classification. */
+export interface ZeroShotVideoClassificationParameters extends TextParameters {
+  candidate_labels: string | string[];
+  /** How many frames of the video go with each that is looked at. */
+  frame_sampling_rate?: number;
+  /** The sentence; `{}` stands for the label. */
+  hypothesis_template?: string;
+  /** The number of frames; by default `num_frames` of `config.json`. */
+  num_frames?: number;
+  tokenizer_kwargs?: TokenizerParameters;
 }
 
 /** Parameters of audio-classification. */
@@ -899,6 +957,11 @@ export interface Tasks {
     (input: ImagesText, options?: ImageTextToTextParameters & RunOptions): Promise<AnsweredText[]>;
     (inputs: ImagesText[], options?: ImageTextToTextParameters & RunOptions): Promise<AnsweredText[][]>;
   };
+  'video-text-to-text': {
+    (chat: Message[] | Message[][], options?: VideoTextToTextParameters & RunOptions): Promise<AnsweredText[]>;
+    (input: VideosText, options?: VideoTextToTextParameters & RunOptions): Promise<AnsweredText[]>;
+    (inputs: VideosText[], options?: VideoTextToTextParameters & RunOptions): Promise<AnsweredText[][]>;
+  };
   'image-to-text': {
     (input: ImageInput, options?: ImageToTextParameters & RunOptions): Promise<Caption[]>;
     (inputs: ImageInput[], options?: ImageToTextParameters & RunOptions): Promise<Caption[][]>;
@@ -918,6 +981,14 @@ export interface Tasks {
   'zero-shot-object-detection': {
     (input: ImageInput, options: ZeroShotObjectDetectionParameters & RunOptions): Promise<Detection[]>;
     (inputs: ImageInput[], options: ZeroShotObjectDetectionParameters & RunOptions): Promise<Detection[][]>;
+  };
+  'video-classification': {
+    (input: VideoInput, options?: VideoClassificationParameters & RunOptions): Promise<Label[]>;
+    (inputs: VideoInput[], options?: VideoClassificationParameters & RunOptions): Promise<Label[][]>;
+  };
+  'zero-shot-video-classification': {
+    (input: VideoInput, options: ZeroShotVideoClassificationParameters & RunOptions): Promise<Label[]>;
+    (inputs: VideoInput[], options: ZeroShotVideoClassificationParameters & RunOptions): Promise<Label[][]>;
   };
   'audio-classification': {
     (input: AudioInput, options?: AudioClassificationParameters & RunOptions): Promise<Label[]>;

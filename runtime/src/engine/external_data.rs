@@ -1,7 +1,7 @@
 //! Weights as ONNX Runtime Web takes them: ranges of the checkpoint's files; bfloat16, which it has no kernels for, widened.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -48,10 +48,11 @@ pub(super) fn prepare(lowered: &Lowered, widening: Widening) -> Result<Prepared<
     let folder = lowered.folder.as_deref().unwrap_or(Path::new(""));
     let mut files: BTreeMap<String, ExternalFile> = BTreeMap::new();
     let mut memory = BTreeMap::new();
+    let looked_up = looked_up(&model);
     for weight in model.graph.iter_mut().flat_map(|graph| &mut graph.initializer) {
         let location = entry(weight, "location").map(str::to_owned);
         let held = location.as_ref().and_then(|location| lowered.memory.get(location));
-        let narrow = weight.data_type == onnx::data_type(Dtype::Bf16);
+        let narrow = weight.data_type == onnx::data_type(Dtype::Bf16) && !looked_up.contains(&weight.name);
         match location {
             Some(location) if held.is_none() && (!narrow || widening == Widening::Reader) => {
                 let range = [number(weight, "offset"), number(weight, "length")];
@@ -79,6 +80,18 @@ pub(super) fn prepare(lowered: &Lowered, widening: Widening) -> Result<Prepared<
         }
     }
     Ok(Prepared { model, files, memory })
+}
+
+/// The tables that rows are looked up of and nothing else is done with, which takes no kernel of their type.
+fn looked_up(model: &Model) -> BTreeSet<String> {
+    let nodes = || model.graph.iter().flat_map(|graph| &graph.node);
+    let tables = |node: &onnx::Node| usize::from(node.op_type == "Gather" && node.domain.is_empty());
+    let mut found: BTreeSet<String> =
+        nodes().flat_map(|node| node.input.iter().take(tables(node))).cloned().collect();
+    for read in nodes().flat_map(|node| node.input.iter().skip(tables(node))) {
+        found.remove(read);
+    }
+    found
 }
 
 /// A weight in single precision, which is all that a location has.
@@ -169,6 +182,22 @@ mod tests {
         assert_eq!(prepared.memory[&named("0")][..], 2.0_f32.to_le_bytes());
         let narrow = ExternalFile { path, ranges: vec![[2, 2]], widened: true };
         assert_eq!(prepared.files[&named(file)], narrow);
+
+        // A table that rows are looked up of stays as it is; one that is read otherwise as well does not.
+        let mut read = lowered.clone();
+        let node = |op_type: &str, input: &[&str]| onnx::Node {
+            op_type: op_type.to_owned(),
+            input: input.iter().map(|name| (*name).to_owned()).collect(),
+            ..onnx::Node::default()
+        };
+        let graph = read.model.graph.as_mut().unwrap();
+        graph.node = vec![node("Gather", &["narrow", "ids"]), node("Gather", &["inline", "ids"])];
+        graph.node.push(node("Cast", &["inline"]));
+        let prepared = prepare(&read, Widening::Reader).unwrap();
+        let weights = &prepared.model.graph.as_ref().unwrap().initializer;
+        let types = weights.iter().map(|weight| weight.data_type).collect::<Vec<_>>();
+        assert_eq!(types, [Dtype::Bf16, Dtype::F32, Dtype::F32].map(onnx::data_type));
+        assert_eq!(prepared.files[file].ranges, [[2, 2], [4, 4]]);
 
         let short = Tensor::external("narrow", Dtype::Bf16, &[9], file, 2, 18);
         lowered.model.graph.as_mut().unwrap().initializer.push(short);

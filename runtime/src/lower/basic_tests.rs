@@ -131,3 +131,24 @@ fn least_numbers_signs_and_powers_are_by_others() {
         [units.as_slice(), &more].concat()
     });
 }
+
+#[test]
+fn rows_of_tables_are_looked_up_as_they_are_stored_in_a_page() {
+    let (graph, mut weights) = graph(|g, [_, ids, _]| {
+        let table = g.weight("table", &[8, 3]).unwrap();
+        vec![g.gather(&table, &ids, 0).unwrap()]
+    });
+    let bytes = weights[0].bytes.read().unwrap().into_owned();
+    let narrow = Dtype::Bf16.encoded(&Dtype::F32.decoded(&bytes));
+    weights[0] = WeightData { dtype: Dtype::Bf16, bytes: Bytes::memory(narrow), ..weights[0].clone() };
+    let written = |hardware, bytes: &WeightData| {
+        let lowered =
+            lower(&graph, std::slice::from_ref(bytes), &Target::in_browser(hardware, Precision::F32));
+        let nodes = lowered.unwrap().model.graph.unwrap().node;
+        nodes.iter().map(|node| format!("{}({})", node.op_type, node.input[0])).collect::<Vec<_>>()
+    };
+    assert_eq!(written(Hardware::Cpu, &weights[0]), ["Gather(table)", "Cast(/Gather/Rows)"]);
+    assert_eq!(written(Hardware::Webgpu, &weights[0])[0], "Cast(table)");
+    let wide = WeightData { dtype: Dtype::F32, bytes: Bytes::memory(bytes), ..weights[0].clone() };
+    assert_eq!(written(Hardware::Cpu, &wide)[0], "Gather(table)");
+}

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::passes::{
     Pass, activation, arithmetic, attention, axes, bfloat16, cached_attention, few_axes, floats, integers,
-    lengths, linear, norm, precision, resize, rotary, select, share, single,
-    spatial, types, waves,
+    lengths, linear, norm, precision, resize, rotary, select, share, single, spatial, types, waves,
 };
 use super::quantized::Kernels;
 use crate::graph::{Dtype, Graph};
@@ -32,6 +31,9 @@ pub struct Target {
     pub kernels: Kernels,
     /// How mixtures of experts are computed.
     pub experts: Experts,
+    /// Whether rows of tables are looked up in the 16 bits in which these are stored, and converted then: where an engine would convert
+    /// the whole table.
+    pub rows_as_stored: bool,
 }
 
 /// How a backend computes mixtures of experts.
@@ -124,8 +126,18 @@ impl Target {
             Hardware::Cuda => Experts::Kernel,
             _ => Experts::OneByOne,
         };
-        let dims = BTreeMap::new();
-        Self { passes, float, integers, integers_at_edges, dims, fixed_shapes, opset, kernels, experts }
+        Self {
+            passes,
+            float,
+            integers,
+            integers_at_edges,
+            dims: BTreeMap::new(),
+            fixed_shapes,
+            opset,
+            kernels,
+            experts,
+            rows_as_stored: in_browser && hardware == Hardware::Cpu,
+        }
     }
 }
 
@@ -333,14 +345,12 @@ const POOL_ON_TWO_AXES: Pass = Pass::each("pools of one axis on two", spatial::p
 const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);
 const ATTENTION: Pass = Pass::each("attention by products and softmax", attention::by_products);
 const LINEAR: Pass = Pass::each("linear layers by MatMul", linear::by_product);
-const SELECTIVE_SCAN: Pass =
-    Pass::rare("selective scans by linear attention", |rare| {
-        Some(rare.recurrence?.selective_scan_by_linear_attention)
-    });
-const CAUSAL_CONV: Pass =
-    Pass::rare("causal convolutions by shifted products", |rare| {
-        Some(rare.recurrence?.causal_conv_by_products)
-    });
+const SELECTIVE_SCAN: Pass = Pass::rare("selective scans by linear attention", |rare| {
+    Some(rare.recurrence?.selective_scan_by_linear_attention)
+});
+const CAUSAL_CONV: Pass = Pass::rare("causal convolutions by shifted products", |rare| {
+    Some(rare.recurrence?.causal_conv_by_products)
+});
 const LINEAR_ATTENTION: Pass =
     Pass::rare("linear attention by chunks", |rare| Some(rare.recurrence?.linear_attention_by_chunks));
 const LSTM_BY_STEPS: Pass = Pass::rare("LSTM step by step", |rare| Some(rare.lstm?.by_steps));

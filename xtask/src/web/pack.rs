@@ -19,8 +19,9 @@ pub const PACKAGE: &str = "weft-web";
 const FILE: &str = "weft_web";
 
 /// What is put beside the WebAssembly as it is.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 12] = [
     "index.js",
+    "devices.js",
     "inputs.js",
     "worker.js",
     "host.js",

@@ -10,6 +10,7 @@ mod moe;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::lengths;
 use crate::Result;
 use crate::graph::{Dim, Graph, Node, Op, Reduction, Scope, Shape, Tensor, TopKOp, TopKResult, show};
 use crate::lower::quantized::runs_selected_experts;
@@ -18,7 +19,6 @@ use crate::weights::WeightData;
 use batched::batched;
 use gathered::gathered;
 use moe::by_kernel;
-use super::lengths;
 
 /// Mixtures in the form that the target runs.
 pub(in crate::lower) fn formed(

@@ -30,9 +30,9 @@ pub(super) mod types;
 pub(super) mod waves;
 
 use super::Target;
-use rare::RarePasses;
 use crate::Result;
 use crate::graph::{Graph, Operation, Tensor};
+use rare::RarePasses;
 
 /// One step of lowering.
 #[derive(Clone, Copy)]

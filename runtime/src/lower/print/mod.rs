@@ -109,7 +109,11 @@ impl<'a> Printer<'a> {
         }
         self.place.clone_from(&node.name);
         self.parts = 0;
-        if let Some(stored) = self.concat_of_stored(node)? {
+        let stored = match self.concat_of_stored(node)? {
+            None => self.rows_as_stored(node)?,
+            found => found,
+        };
+        if let Some(stored) = stored {
             let name = self.result_name(node.output);
             let to = cast(self.tensor(node.output).dtype());
             self.write("", "Cast", &[&stored], vec![to], format!("{}/Cast", node.name), name.clone());
@@ -231,6 +235,25 @@ impl<'a> Printer<'a> {
         let name = format!("{}/Cast", weight.name);
         self.write("", "Cast", &[&stored], vec![cast(dtype)], name.clone(), name.clone());
         Ok(name)
+    }
+
+    /// Rows of a table in the type in which it is stored, where the target looks them up so and that is another one.
+    fn rows_as_stored(&mut self, node: &Node) -> Result<Option<String>> {
+        let (Op::Gather { axis: 0 }, [table, ids]) = (&node.op, node.inputs.as_slice()) else {
+            return Ok(None);
+        };
+        let index = self.graph.weight_index(self.graph.tensor(*table));
+        let Some(index) = index.filter(|_| self.target.rows_as_stored) else { return Ok(None) };
+        let located = &self.weights[index];
+        let differs = located.dtype.is_float() && located.dtype != self.tensor(*table).dtype();
+        if !differs || matches!(located.bytes, Bytes::Quantized(_)) {
+            return Ok(None);
+        }
+        let (stored, ids) = (self.stored(index, &located.shape)?, self.operand(*ids)?);
+        let name = format!("{}/Rows", node.name);
+        let axis = vec![Attribute::int("axis", 0)];
+        self.write("", "Gather", &[&stored, &ids], axis, name.clone(), name.clone());
+        Ok(Some(name))
     }
 
     /// A table of 64-bit integers in 32 bits, which is in memory then.

@@ -148,8 +148,13 @@ impl Tensor<'_> {
 
     /// Its numbers as scales in their own type, all of them finite.
     pub(super) fn scales(&self) -> Result<Scales, String> {
-        self.floats()?;
-        Ok(Scales { dtype: self.float()?, bytes: self.place()?, shape: self.shape.to_vec() })
+        let (dtype, bytes) = (self.float()?, self.bytes()?);
+        if let Some(place) = dtype.first_not_finite(&bytes) {
+            let size = dtype.size();
+            let value = dtype.decoded(&bytes[place * size..(place + 1) * size]);
+            return Err(format!("tensor `{}` holds {} at {place}", self.name, value[0]));
+        }
+        Ok(Scales { dtype, bytes: self.place()?, shape: self.shape.to_vec() })
     }
 }
 

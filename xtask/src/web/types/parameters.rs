@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 /// Parameters that are read as JSON of several forms. `out`, a file to be written, is none of a page's.
-const GIVEN: [(&str, &str); 24] = [
+const GIVEN: [(&str, &str); 26] = [
     ("targets", "string | string[]"),
     ("candidate_labels", "string | string[]"),
     ("tools", "Record<string, unknown>[]"),
@@ -42,6 +42,8 @@ const GIVEN: [(&str, &str); 24] = [
     ("control_image_scale", "number"),
     ("allow_empty", "boolean"),
     ("batch_size", "number"),
+    ("num_frames", "number"),
+    ("fps", "number"),
 ];
 
 /// Objects of parameters within parameters.
