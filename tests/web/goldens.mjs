@@ -50,7 +50,9 @@ try {
     seen.right += calls - fell;
     seen.errors += errors;
     ended += errors;
-    seen.wrong.push(...wrong.map((line) => `${place}: ${line}`.slice(0, 300)));
+    // Of rounded weights, which choose otherwise, a few say what kind of difference it is.
+    const kept = /^q\d/.test(dtype) ? wrong.filter((line) => line.includes('Error')).slice(0, 4) : wrong;
+    seen.wrong.push(...kept.map((line) => `${place}: ${line}`.slice(0, 300)));
     right += calls - fell;
     failed += fell;
     console.log(`${wrong.length === 0 ? 'ok  ' : 'FAIL'} ${place}: ${calls} calls`);

@@ -28,6 +28,22 @@ const ordered = (entries) => {
   return [...places].sort(([, a], [, b]) => (a < b ? -1 : 1)).map(([place]) => place);
 };
 
+/** What the first designs declared of each browser: 16, 8, 4 and 2 bits, and mixed ones. */
+const DECLARED = [
+  ['Chrome', 'Chromium', 'webnn', ['full', 'full', 'limited', 'none', 'full']],
+  ['Edge', undefined, 'webnn', ['full', 'full', 'full', 'none', 'full']],
+  ['Firefox', 'firefox', 'webnn', ['none', 'none', 'none', 'none', 'none']],
+  ['Safari', 'MiniBrowser', 'webnn', ['partial', 'limited', 'none', 'none', 'limited']],
+  ['Chrome', 'Chromium', 'webgpu', ['full', 'full', 'full', 'full', 'full']],
+  ['Edge', undefined, 'webgpu', ['full', 'full', 'full', 'full', 'full']],
+  ['Firefox', 'firefox', 'webgpu', ['full', 'full', 'full', 'full', 'full']],
+  ['Safari', 'MiniBrowser', 'webgpu', ['partial', 'partial', 'limited', 'none', 'limited']],
+  ['Chrome', 'Chromium', 'wasm', []],
+  ['Firefox', 'firefox', 'wasm', []],
+  ['Safari', 'MiniBrowser', 'wasm', []],
+];
+const DECLARED_TYPES = ['fp16', 'q8', 'q4', 'q2', 'q4-mixed'];
+
 const drawn = {
   sizes: (entries) =>
     table(['WebAssembly, kB', 'models', 'raw', 'gzip', 'brotli'], [...entries].sort((a, b) => a.raw - b.raw).map((one) => [one.package, one.models ?? '', kb(one.raw), kb(one.gzip), kb(one.brotli)])),
@@ -79,6 +95,19 @@ const drawn = {
     const failed = wrong.length > 0 ? `\n\nWhat is not as by the reference:\n\n${wrong.join('\n')}` : '';
     return `${table(['', ...KEY], rows)}\n\n${whole.join('\n\n')}${failed}\n\n${where(entries)}`;
   },
+  declared: (entries) => {
+    const observed = (browser, device, dtype) => {
+      const found = entries.filter((one) => KEY.includes(one.model) && browser && one.browser.startsWith(browser) && one.device === device && one.dtype === dtype);
+      return found.length === 0 ? '-' : `${found.filter(({ errors }) => errors === 0).length} of ${found.length}`;
+    };
+    const cell = (declared, browser, device, dtype) => [declared, observed(browser, device, dtype)].filter(Boolean).join('; ');
+    const rows = DECLARED.map(([name, browser, device, words]) => [
+      `${name}, \`${device}\``,
+      observed(browser, device, 'fp32'),
+      ...DECLARED_TYPES.map((dtype, index) => cell(words[index], browser, device, dtype)),
+    ]);
+    return table(['', 'fp32', ...DECLARED_TYPES], rows);
+  },
   techniques: (entries) => {
     const middle = (found, what) => found.map((one) => one[what]).sort((a, b) => a - b)[found.length >> 1];
     const of = { load: 'load', token: 'a token', again: 'the next answer', call: 'a call' };
@@ -100,10 +129,11 @@ const all = await records();
 const before = await readFile(DOCS, 'utf8');
 let after = before;
 for (const [name, draw] of Object.entries(drawn)) {
-  if (!all[name]) continue;
+  const entries = all[name === 'declared' ? 'goldens' : name];
+  if (!entries) continue;
   const marks = new RegExp(`(<!-- ${name}: by tests/web/report.mjs -->\n)[\\s\\S]*?(<!-- end -->)`);
   if (!marks.test(after)) throw new Error(`docs/browser.md has no marks of ${name}`);
-  after = after.replace(marks, (_, start, end) => `${start}\n${draw(all[name])}\n\n${end}`);
+  after = after.replace(marks, (_, start, end) => `${start}\n${draw(entries)}\n\n${end}`);
 }
 if (process.argv.includes('--check')) {
   if (after !== before) throw new Error('docs/browser.md is not what results/pages.json says: run `node tests/web/report.mjs`');

@@ -59,7 +59,8 @@ export class Files {
   /** A range of a file. */
   async read(url, offset, length) {
     const file = await this.#there(url);
-    const bytes = (await this.#expected.get(url)?.read(offset, length)) ?? (await this.#range(url, file, offset, length));
+    const expected = await this.#expected.get(url);
+    const bytes = (await expected?.read(offset, length)) ?? (await this.#range(url, file, offset, length));
     this.#counts.used += bytes.length;
     return bytes;
   }
@@ -81,10 +82,14 @@ export class Files {
   /** Begins to fetch ranges that are read next, piece by piece. */
   expect(url, ranges) {
     this.plan(url, ranges);
-    const fetch = async ({ offset, length }) => this.#range(url, await this.#there(url), offset, length);
-    const ahead = new Ahead(this.#chunks(url, ranges), fetch);
-    ahead.start();
-    this.#expected.set(url, ahead);
+    const expected = async () => {
+      const file = await this.#there(url);
+      const ahead = new Ahead(await this.#chunks(url, ranges), ({ offset, length }) => this.#range(url, file, offset, length));
+      ahead.start();
+      return ahead;
+    };
+    // Without the file reading says so.
+    this.#expected.set(url, expected().catch(() => undefined));
   }
 
   /** A file as the engine takes it: a Blob whose slices are fetched, the given ranges ahead of being asked for. */
@@ -92,7 +97,7 @@ export class Files {
     const file = await this.#there(url);
     this.plan(url, ranges);
     this.#counts.used += touching(ranges).reduce((sum, { length }) => sum + length, 0);
-    const chunks = this.#chunks(url, ranges);
+    const chunks = await this.#chunks(url, ranges);
     const ahead = new Ahead(chunks, ({ offset, length }) => this.#range(url, file, offset, length));
     // What is kept is read when it is asked for, straight to where it goes.
     const kept = (from, to) => this.#found(url, file, from, to);
@@ -117,8 +122,12 @@ export class Files {
     return new LazyBlob(read, 0, file.size);
   }
 
-  /** The parts that ranges are in, in the order of the ranges, and how many bytes are read of each. */
-  #chunks(url, ranges) {
+  /**
+   * The parts that ranges are in, in the order of the ranges, and how many bytes are read of each; where nothing is kept, the ranges alone, since what else a part
+   * has would be fetched again.
+   */
+  async #chunks(url, ranges) {
+    if (!(await this.#store)) return touching(ranges);
     const { parts } = this.#plans.get(url);
     const chunks = new Map();
     for (const [offset, length] of ranges) {
@@ -225,9 +234,12 @@ export class Files {
   /** Where a range behind a file's beginning is kept: the part that it is in, or by itself where nothing is kept or it is in none. */
   async #place(url, { size, version, head }, offset, end) {
     const part = partOf(this.#plans.get(url)?.parts, offset, end);
-    const whole = part && { start: Math.max(part.offset, head.length), end: Math.min(part.offset + part.length, size) };
-    const exact = { start: offset, end };
-    const place = whole && ((await this.#store) || (whole.start === offset && whole.end === end)) ? { ...whole, part } : exact;
+    const place = { start: offset, end, part };
+    if (part && (await this.#store)) {
+      place.start = Math.max(part.offset, head.length);
+      place.end = Math.min(part.offset + part.length, size);
+      place.whole = true;
+    }
     return { ...place, key: `${version} ${place.start}-${place.end}` };
   }
 
@@ -251,7 +263,7 @@ export class Files {
 
   /** Fetches the part that a range is in, and keeps it; the range. */
   async #fetchPart(url, file, offset, wanted) {
-    const { start, end, part, key } = await this.#place(url, file, offset, wanted);
+    const { start, end, part, whole, key } = await this.#place(url, file, offset, wanted);
     const response = await this.#fetch(url, { Range: `bytes=${start}-${end - 1}` });
     if (response.status !== 206) {
       const problem = response.ok ? 'it answers a range with the whole file' : refusal(url, response);
@@ -268,7 +280,7 @@ export class Files {
     }
     if (filled !== bytes.length) throw new Error(`${url} broke off after ${filled} of ${bytes.length} bytes: load it again`);
     // What it begins with came with the file's beginning.
-    this.#loaded(url, part);
+    if (whole) this.#loaded(url, part);
     this.#counts.fetched += filled;
     await this.#keep(url, key, bytes, {});
     return bytes.subarray(offset - start, wanted - start);

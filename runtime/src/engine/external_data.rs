@@ -13,6 +13,12 @@ use crate::{Error, Result, files};
 /// What the locations of weights begin with that were widened.
 const WIDENED: &str = "widened.float32";
 
+/// All numbers of bfloat16 in single precision, by their bits: the name of the tensor, and its location.
+const VALUES: &str = "bfloat16.float32";
+/// What the two bytes of a number's bits count, and the axis that they lie on.
+const PARTS: &str = "bfloat16.parts";
+const LAST: &str = "bfloat16.axis";
+
 /// Who widens what a checkpoint's files have in bfloat16.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Widening {
@@ -48,12 +54,13 @@ pub(super) fn prepare(lowered: &Lowered, widening: Widening) -> Result<Prepared<
     let folder = lowered.folder.as_deref().unwrap_or(Path::new(""));
     let mut files: BTreeMap<String, ExternalFile> = BTreeMap::new();
     let mut memory = BTreeMap::new();
-    let looked_up = looked_up(&model);
+    let looked_up = by_table(&mut model, &mut memory);
     for weight in model.graph.iter_mut().flat_map(|graph| &mut graph.initializer) {
         let location = entry(weight, "location").map(str::to_owned);
         let held = location.as_ref().and_then(|location| lowered.memory.get(location));
         let narrow = weight.data_type == onnx::data_type(Dtype::Bf16) && !looked_up.contains(&weight.name);
         match location {
+            Some(location) if location == VALUES => {}
             Some(location) if held.is_none() && (!narrow || widening == Widening::Reader) => {
                 let range = [number(weight, "offset"), number(weight, "length")];
                 let path = folder.join(&location);
@@ -82,16 +89,65 @@ pub(super) fn prepare(lowered: &Lowered, widening: Widening) -> Result<Prepared<
     Ok(Prepared { model, files, memory })
 }
 
-/// The tables that rows are looked up of and nothing else is done with, which takes no kernel of their type.
-fn looked_up(model: &Model) -> BTreeSet<String> {
-    let nodes = || model.graph.iter().flat_map(|graph| &graph.node);
-    let tables = |node: &onnx::Node| usize::from(node.op_type == "Gather" && node.domain.is_empty());
-    let mut found: BTreeSet<String> =
-        nodes().flat_map(|node| node.input.iter().take(tables(node))).cloned().collect();
-    for read in nodes().flat_map(|node| node.input.iter().skip(tables(node))) {
-        found.remove(read);
+/// Tables of bfloat16 of which rows are looked up and nothing else is done with, by their names: their bits become
+/// whole numbers, and what each of these stands for is looked up as well, since there is no conversion.
+fn by_table(model: &mut Model, memory: &mut BTreeMap<String, Cow<'_, [u8]>>) -> BTreeSet<String> {
+    let Some(graph) = &mut model.graph else { return BTreeSet::new() };
+    let first = |node: &onnx::Node| usize::from(node.op_type == "Gather" && node.domain.is_empty());
+    let narrow = |weight: &&Tensor| weight.data_type == onnx::data_type(Dtype::Bf16);
+    let mut tables: BTreeSet<String> =
+        graph.initializer.iter().filter(narrow).map(|weight| weight.name.clone()).collect();
+    let looked_up: BTreeSet<&String> =
+        graph.node.iter().flat_map(|node| node.input.iter().take(first(node))).collect();
+    tables.retain(|table| looked_up.contains(table));
+    for read in graph.node.iter().flat_map(|node| node.input.iter().skip(first(node))) {
+        tables.remove(read);
     }
-    found
+    if tables.is_empty() {
+        return tables;
+    }
+    // Each number as its two bytes: 16 bits at once have no kernels either.
+    for weight in graph.initializer.iter_mut().filter(|weight| tables.contains(&weight.name)) {
+        weight.data_type = onnx::data_type(Dtype::U8);
+        weight.dims.push(2);
+    }
+    let node = |name: String, op_type: &str, input: &[&str], attribute| onnx::Node {
+        input: input.iter().map(|&name| name.to_owned()).collect(),
+        output: vec![name.clone()],
+        op_type: op_type.to_owned(),
+        attribute: vec![attribute],
+        name,
+        domain: String::new(),
+    };
+    let mut rows = BTreeSet::new();
+    for mut read in std::mem::take(&mut graph.node) {
+        let from = read.input.first().cloned().unwrap_or_default();
+        if first(&read) == 1 && tables.contains(&from) {
+            rows.extend(read.output.clone());
+        } else if read.op_type == "Cast" && rows.contains(&from) {
+            let [bytes, parts, places] = ["Bytes", "Parts", "Places"].map(|part| format!("{from}/{part}"));
+            let whole = onnx::Attribute::int("to", onnx::data_type(Dtype::I32).into());
+            graph.node.push(node(bytes.clone(), "Cast", &[&from], whole));
+            let mut product = node(parts.clone(), "Mul", &[&bytes, PARTS], onnx::Attribute::default());
+            product.attribute.clear();
+            graph.node.push(product);
+            let dropped = onnx::Attribute::int("keepdims", 0);
+            graph.node.push(node(places.clone(), "ReduceSum", &[&parts, LAST], dropped));
+            read.op_type = "Gather".to_owned();
+            read.input = vec![VALUES.to_owned(), places];
+            read.attribute = vec![onnx::Attribute::int("axis", 0)];
+        }
+        graph.node.push(read);
+    }
+    let parts = [1_i32, 256].iter().flat_map(|part| part.to_le_bytes()).collect();
+    graph.initializer.push(Tensor::inline(PARTS, Dtype::I32, &[2], parts));
+    graph.initializer.push(Tensor::inline(LAST, Dtype::I64, &[1], (-1_i64).to_le_bytes().to_vec()));
+    let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+    let values = wide(&all);
+    let length = values.len() as u64;
+    graph.initializer.push(Tensor::external(VALUES, Dtype::F32, &[1 << 16], VALUES, 0, length));
+    memory.insert(VALUES.to_owned(), Cow::Owned(values));
+    tables
 }
 
 /// A weight in single precision, which is all that a location has.
@@ -185,19 +241,43 @@ mod tests {
 
         // A table that rows are looked up of stays as it is; one that is read otherwise as well does not.
         let mut read = lowered.clone();
-        let node = |op_type: &str, input: &[&str]| onnx::Node {
+        let node = |op_type: &str, input: &[&str], output: &str| onnx::Node {
             op_type: op_type.to_owned(),
             input: input.iter().map(|name| (*name).to_owned()).collect(),
+            output: vec![output.to_owned()],
             ..onnx::Node::default()
         };
         let graph = read.model.graph.as_mut().unwrap();
-        graph.node = vec![node("Gather", &["narrow", "ids"]), node("Gather", &["inline", "ids"])];
-        graph.node.push(node("Cast", &["inline"]));
+        graph.node = vec![node("Gather", &["narrow", "ids"], "rows"), node("Cast", &["rows"], "wide")];
+        graph.node.extend([node("Gather", &["inline", "ids"], "others"), node("Cast", &["inline"], "all")]);
         let prepared = prepare(&read, Widening::Reader).unwrap();
-        let weights = &prepared.model.graph.as_ref().unwrap().initializer;
-        let types = weights.iter().map(|weight| weight.data_type).collect::<Vec<_>>();
-        assert_eq!(types, [Dtype::Bf16, Dtype::F32, Dtype::F32].map(onnx::data_type));
+        let graph = prepared.model.graph.as_ref().unwrap();
+        let types = graph.initializer.iter().map(|weight| weight.data_type).collect::<Vec<_>>();
+        let single = onnx::data_type(Dtype::F32);
+        let [bytes, whole, axis] = [Dtype::U8, Dtype::I32, Dtype::I64].map(onnx::data_type);
+        assert_eq!(types, [bytes, single, single, whole, axis, single]);
+        assert_eq!(graph.initializer[0].dims, [1, 2]);
         assert_eq!(prepared.files[file].ranges, [[2, 2], [4, 4]]);
+        assert_eq!(prepared.files.len(), 1);
+        let written: Vec<_> = graph
+            .node
+            .iter()
+            .map(|node| format!("{}({}) {}", node.op_type, node.input.join(", "), node.output[0]))
+            .collect();
+        assert_eq!(
+            written,
+            [
+                "Gather(narrow, ids) rows",
+                "Cast(rows) rows/Bytes",
+                "Mul(rows/Bytes, bfloat16.parts) rows/Parts",
+                "ReduceSum(rows/Parts, bfloat16.axis) rows/Places",
+                "Gather(bfloat16.float32, rows/Places) wide",
+                "Gather(inline, ids) others",
+                "Cast(inline) all"
+            ]
+        );
+        let place = 4 * usize::from(half::bf16::from_f32(-1.5).to_bits());
+        assert_eq!(prepared.memory[VALUES][place..place + 4], (-1.5_f32).to_le_bytes());
 
         let short = Tensor::external("narrow", Dtype::Bf16, &[9], file, 2, 18);
         lowered.model.graph.as_mut().unwrap().initializer.push(short);
