@@ -10,6 +10,7 @@ onmessage = async ({ data: { files: place, url, ranges, cache = true } }) => {
     for (const [offset, length] of ranges) {
       for (const byte of new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer())) sum = (sum * 31 + byte) % 1_000_003;
     }
+    await files.rest();
     const warnings = events.filter(({ status }) => status === 'warning').map(({ message }) => message);
     postMessage({ sum, counts: files.counts(), warnings });
   } catch (error) {

@@ -115,6 +115,12 @@ try {
   await other.close();
   console.log(`two tabs at once: ${bytes('c')} bytes asked for, ${USED} used`);
 
+  const clear = async (base) => (await import(`${base}/npm/store.js`)).clearStore();
+  assert((await kept(page)) > USED);
+  await page.evaluate(clear, base);
+  assert.equal(await kept(page), 0);
+  console.log('what is kept is removed');
+
   const devtools = await started.context.newCDPSession(page);
   await devtools.send('Storage.overrideQuotaForOrigin', { origin: base, quotaSize: 2 * MB });
   const full = await read(page, 'd');

@@ -46,6 +46,11 @@ export class Files {
     return { ...this.#counts };
   }
 
+  /** Leaves what is kept alone for a while: all that a load reads was read. */
+  async rest() {
+    await (await this.#store)?.rest();
+  }
+
   /** How many bytes a file has; -1 where there is none. */
   async size(url) {
     return (await this.#find(url))?.size ?? -1;

@@ -30,6 +30,11 @@ export class Host {
     return this.#files.counts();
   }
 
+  /** All that a load reads was read. */
+  rest() {
+    return this.#files.rest();
+  }
+
   /** Takes a call's images and audio, by the names that its inputs have for them; none ends the call. */
   give(files) {
     this.#inputs.clear();

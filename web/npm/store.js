@@ -57,11 +57,18 @@ class PrivateFiles {
         const opened = await this.#open(url, part);
         const bytes = await opened?.read(from, Math.min(to, opened.size));
         return opened && { described: opened.described, size: opened.size, bytes };
-      } catch {
+      } catch (error) {
         this.#opened.delete(`${url} ${part}`);
+        if (error.name === 'NotFoundError') break;
       }
     }
     return undefined;
+  }
+
+  /** Closes what is open, which nobody can remove meanwhile. */
+  async rest() {
+    clearTimeout(this.#closing);
+    await this.#close();
   }
 
   /** A part that was written to its end. */
@@ -76,12 +83,11 @@ class PrivateFiles {
     return this.#opened.get(key);
   }
 
-  #close(only) {
-    for (const [key, opened] of this.#opened) {
-      if (only && key !== only) continue;
-      this.#opened.delete(key);
-      opened.then((opened) => opened?.close()).catch(() => {});
-    }
+  /** Closes one part, or all of them. */
+  async #close(only) {
+    const closed = [...this.#opened].filter(([key]) => !only || key === only);
+    for (const [key] of closed) this.#opened.delete(key);
+    await Promise.allSettled(closed.map(([, opened]) => opened.then((opened) => opened?.close())));
   }
 
   async put(url, part, bytes, described) {
@@ -112,7 +118,7 @@ class PrivateFiles {
 
   async forget(url) {
     const name = await hash(url);
-    this.#close();
+    await this.#close();
     for (const create of [true, false]) this.#folders.delete(`${url} ${create}`);
     await this.#folder.removeEntry(name, { recursive: true }).catch(() => {});
   }
@@ -192,6 +198,10 @@ class Cached {
     }
     const { described, whole } = this.#last;
     return { described, size: whole.length, bytes: whole.slice(from, Math.min(to, whole.length)) };
+  }
+
+  async rest() {
+    this.#last = undefined;
   }
 
   async put(url, part, bytes, described) {

@@ -49,6 +49,10 @@ export class WaitingHost {
     return this.#ask('counts').value;
   }
 
+  rest() {
+    this.#ask('rest');
+  }
+
   size(url) {
     return this.#ask('size', url).value;
   }

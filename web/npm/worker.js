@@ -44,6 +44,7 @@ const calls = {
     ({ memory } = await init({ module_or_path: await compiled }));
     const loaded = JSON.parse(await load(task, checkpoint, hardware, JSON.stringify(precisions)));
     loaded.about.bytes = host.counts();
+    await host.rest();
     progress({ status: 'ready', task, model: checkpoint });
     return loaded;
   },

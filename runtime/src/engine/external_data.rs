@@ -115,7 +115,7 @@ fn by_table(model: &mut Model, memory: &mut BTreeMap<String, Cow<'_, [u8]>>) -> 
         input: input.iter().map(|&name| name.to_owned()).collect(),
         output: vec![name.clone()],
         op_type: op_type.to_owned(),
-        attribute: vec![attribute],
+        attribute,
         name,
         domain: String::new(),
     };
@@ -127,12 +127,12 @@ fn by_table(model: &mut Model, memory: &mut BTreeMap<String, Cow<'_, [u8]>>) -> 
         } else if read.op_type == "Cast" && rows.contains(&from) {
             let [bytes, parts, places] = ["Bytes", "Parts", "Places"].map(|part| format!("{from}/{part}"));
             let whole = onnx::Attribute::int("to", onnx::data_type(Dtype::I32).into());
-            graph.node.push(node(bytes.clone(), "Cast", &[&from], whole));
-            let mut product = node(parts.clone(), "Mul", &[&bytes, PARTS], onnx::Attribute::default());
-            product.attribute.clear();
-            graph.node.push(product);
             let dropped = onnx::Attribute::int("keepdims", 0);
-            graph.node.push(node(places.clone(), "ReduceSum", &[&parts, LAST], dropped));
+            graph.node.extend([
+                node(bytes.clone(), "Cast", &[&from], vec![whole]),
+                node(parts.clone(), "Mul", &[&bytes, PARTS], vec![]),
+                node(places.clone(), "ReduceSum", &[&parts, LAST], vec![dropped]),
+            ]);
             read.op_type = "Gather".to_owned();
             read.input = vec![VALUES.to_owned(), places];
             read.attribute = vec![onnx::Attribute::int("axis", 0)];

@@ -61,8 +61,9 @@ impl Lowered {
 /// When an operation has no form on the target.
 pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<Lowered> {
     let (mut graph, mut weights) = (graph.clone(), Cow::Borrowed(weights));
-    if let Some(formed) = graph.rare.experts {
-        formed(&mut graph, &mut weights, target)?;
+    match graph.rare.experts {
+        Some(formed) => formed(&mut graph, &mut weights, target)?,
+        None => passes::lengths::fix(&mut graph, target)?,
     }
     let (mut graph, weights) = quantized::formed(graph, &weights, target)?;
     for pass in &target.passes {
