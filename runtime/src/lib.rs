@@ -22,6 +22,7 @@ mod any_model;
 pub mod audio;
 mod auto;
 mod base64;
+mod builders;
 pub mod cli;
 mod clock;
 mod codebook;

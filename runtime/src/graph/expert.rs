@@ -2,17 +2,10 @@
 
 use super::{Binary, Dim, Dtype, ExpertLinearOp, Graph, Op, Reduction, Tensor, show};
 use crate::Result;
-use crate::lower::rare;
 
 impl Graph {
-    /// Linear layers of selected experts (`grouped_mm` of `transformers.integrations.moe`): x `[rows, selected, in]`, or
-    /// `[rows, 1, in]` for all that are selected, by the weights of the experts `indices` `[rows, selected]`; to
-    /// `[rows, selected, out]`. Weights are a tensor `[out, in]` for each expert, or one `[experts, out, in]`; `transposed` ones
-    /// lie the other way.
-    ///
-    /// # Errors
-    /// When the shapes do not go together, or no weights are given.
-    pub fn expert_linear(
+    /// [`Graph::expert_linear`] without its passes.
+    pub(crate) fn expert_linear_node(
         &mut self,
         x: &Tensor,
         indices: &Tensor,
@@ -52,7 +45,6 @@ impl Graph {
         }
         let shape = vec![rows.clone(), selected.clone(), out.clone()];
         let operands: Vec<&Tensor> = [x, indices].into_iter().chain(weights).collect();
-        self.rare.experts = Some(rare::EXPERTS);
         let op = ExpertLinearOp { transposed, quantized: None };
         Ok(self.node(Op::ExpertLinear(op), &operands, x.dtype(), shape))
     }

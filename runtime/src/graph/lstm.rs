@@ -2,7 +2,6 @@
 
 use super::{Dim, Graph, LstmOp, LstmResult, Op, Tensor, show};
 use crate::Result;
-use crate::lower::rare;
 
 /// What a layer of an LSTM is given, gates in ONNX's order: input, output, forget, cell.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +28,8 @@ pub struct LstmOutput {
 }
 
 impl Graph {
-    /// A layer of long short-term memory (ONNX's `LSTM`): `i, o, f = σ(…)`, `c = f·c + i·tanh(…)`, `h = o·tanh(c)`. The second of two
-    /// directions goes from the last position to the first.
-    ///
-    /// # Errors
-    /// When the shapes do not go together.
-    pub fn lstm(&mut self, layer: &LstmLayer<'_>) -> Result<LstmOutput> {
+    /// [`Graph::lstm`] without its passes.
+    pub(crate) fn lstm_node(&mut self, layer: &LstmLayer<'_>) -> Result<LstmOutput> {
         let LstmLayer { x, input, recurrence, bias, states: [hidden, cell] } = *layer;
         let operands = [x, input, recurrence, bias, hidden, cell];
         for operand in operands {
@@ -65,7 +60,6 @@ impl Graph {
         if *hidden.shape() != shape || *cell.shape() != shape {
             return Err(misfit(self, "states are [directions, batch, hidden]"));
         }
-        self.rare.lstm = Some(&rare::LSTM);
         let op = LstmOp {
             hidden_size: size,
             bidirectional: directions.fixed() == Some(2),

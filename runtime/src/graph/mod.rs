@@ -16,6 +16,7 @@ mod lstm;
 mod op;
 mod pool;
 pub(crate) mod probe;
+mod rare;
 mod recurrence;
 mod rewrite;
 mod sample;
@@ -44,15 +45,15 @@ pub use op::{
     Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp, SelectiveScanOp, TopKOp,
     TopKResult, Unary,
 };
+pub(crate) use rare::{LstmPasses, RarePasses, RecurrencePasses, SamplePasses};
 pub use recurrence::{LinearAttention, SelectiveScan};
-pub(crate) use rewrite::Operation;
+pub(crate) use rewrite::{Operation, Rule};
 pub use scope::Scope;
 pub use spatial::Conv;
 pub(crate) use stored::Stored;
 
 pub(crate) use shape::product;
 
-use crate::lower::rare::RarePasses;
 use crate::{Error, Result};
 
 /// The lengths of all axes.

@@ -4,7 +4,6 @@ use super::{
     CausalConvOp, Dim, Dtype, Graph, LinearAttentionOp, Op, RecurrenceResult, SelectiveScanOp, Tensor, show,
 };
 use crate::Result;
-use crate::lower::rare;
 
 /// What linear attention is given; lengths are those of [`Op::LinearAttention`].
 #[derive(Clone, Copy, Debug)]
@@ -54,15 +53,8 @@ pub struct SelectiveScan<'a> {
 }
 
 impl Graph {
-    /// Selective scan (`selective_scan_fn`; Gu and Dao, 2023, arXiv:2312.00752): `[batch, sequence, width]`, and the state behind
-    /// the last position `[batch, width, state, 1]`, in single precision.
-    ///
-    /// Of each channel `S = exp(∆·A)·S + ∆·u·B` with the softplus of what is given as ∆, of which the result is `Sᵀ·C + D·u`, times
-    /// `SiLU(z)` where there is a gate.
-    ///
-    /// # Errors
-    /// When the shapes do not go together.
-    pub fn selective_scan(&mut self, x: &SelectiveScan<'_>) -> Result<(Tensor, Tensor)> {
+    /// [`Graph::selective_scan`] without its passes.
+    pub(crate) fn selective_scan_node(&mut self, x: &SelectiveScan<'_>) -> Result<(Tensor, Tensor)> {
         let SelectiveScan { u, delta, a, b, c, d, state, z, groups } = *x;
         self.float("SelectiveScan", u)?;
         let operands: Vec<_> = [u, delta, a, b, c, d, state].into_iter().chain(z).collect();
@@ -89,7 +81,6 @@ impl Graph {
             let problem = format!("{groups} groups, {}: the shapes do not fit", shapes.join(", "));
             return Err(self.error("SelectiveScan", problem));
         }
-        self.rare.recurrence = Some(&rare::RECURRENCE);
         let op = |gives| Op::SelectiveScan(SelectiveScanOp { groups, gives });
         self.in_single(|g| {
             let y = g.node(op(RecurrenceResult::Output), &operands, u.dtype(), u.shape().to_vec());
@@ -98,14 +89,8 @@ impl Graph {
         })
     }
 
-    /// Linear attention (`com.microsoft.LinearAttention`): a state that keys and values are added to and queries read, position by position:
-    /// `[batch, sequence, heads·value]`, and the state behind the last position `[batch, heads, key, value]`.
-    ///
-    /// With decay g and delta rule β: `S = exp(g)·S + k ⊗ β(v − exp(g)·Sᵀk)`, of which the result is `scale·Sᵀq`.
-    ///
-    /// # Errors
-    /// When the shapes do not go together.
-    pub fn linear_attention(&mut self, x: &LinearAttention<'_>) -> Result<(Tensor, Tensor)> {
+    /// [`Graph::linear_attention`] without its passes.
+    pub(crate) fn linear_attention_node(&mut self, x: &LinearAttention<'_>) -> Result<(Tensor, Tensor)> {
         let LinearAttention { q, k, v, state, decay, beta, heads, query_heads, scale } = *x;
         self.float("LinearAttention", q)?;
         let shapes = [Some(q), Some(k), Some(v), Some(state), decay, beta];
@@ -144,7 +129,6 @@ impl Graph {
         let result = vec![batch.clone(), sequence, (heads * value).into()];
         let operands: Vec<_> = [q, k, v, state].into_iter().chain(decay).chain(beta).collect();
         let (decays, delta) = (decay.is_some(), beta.is_some());
-        self.rare.recurrence = Some(&rare::RECURRENCE);
         let op = |gives| {
             Op::LinearAttention(LinearAttentionOp { heads, query_heads, scale, decays, delta, gives })
         };
@@ -153,13 +137,8 @@ impl Graph {
         Ok((mixed, state))
     }
 
-    /// Causal depthwise convolution (`causal_conv1d`): x `[batch, sequence, channels]` behind `past`
-    /// `[batch, (kernel − 1)·dilation, channels]`, weight `[channels, 1, kernel]` and optional bias `[channels]`, to the shape of x, with
-    /// SiLU applied where that is asked for; and what comes before the next positions, of the shape of `past`.
-    ///
-    /// # Errors
-    /// When the shapes do not go together.
-    pub fn causal_conv(
+    /// [`Graph::causal_conv`] without its passes.
+    pub(crate) fn causal_conv_node(
         &mut self,
         x: &Tensor,
         past: &Tensor,
@@ -190,7 +169,6 @@ impl Graph {
             return Err(self.error("CausalConv", problem));
         }
         let operands: Vec<_> = [x, weight, past].into_iter().chain(bias).collect();
-        self.rare.recurrence = Some(&rare::RECURRENCE);
         let op = |gives| Op::CausalConv(CausalConvOp { dilation, silu, gives });
         let y = self.node(op(RecurrenceResult::Output), &operands, Dtype::F32, x.shape().to_vec());
         let state = self.node(op(RecurrenceResult::State), &operands, Dtype::F32, past.shape().to_vec());

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use super::{Constant, Dim, Dtype, Graph, Op, Origin, Scope, Shape, Tensor};
 use crate::Result;
 
+/// Says of an operation what stands for it; none where it stays.
+pub(crate) type Rule = fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>;
+
 /// An operation that a pass looks at.
 #[derive(Debug)]
 pub(crate) struct Operation<'a> {

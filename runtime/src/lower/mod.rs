@@ -24,6 +24,7 @@ pub use target::{Experts, Target};
 use crate::graph::Graph;
 use crate::weights::{Buffer, Bytes, WeightData};
 use crate::{Result, onnx};
+use passes::rare::ExpertsPass;
 use print::Printer;
 
 /// Weights in memory, by the location that a model has of them.
@@ -61,7 +62,7 @@ impl Lowered {
 /// When an operation has no form on the target.
 pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<Lowered> {
     let (mut graph, mut weights) = (graph.clone(), Cow::Borrowed(weights));
-    match graph.rare.experts {
+    match graph.rare.experts.and_then(|experts| experts.downcast_ref::<ExpertsPass>()) {
         Some(formed) => formed(&mut graph, &mut weights, target)?,
         None => passes::lengths::fix(&mut graph, target)?,
     }

@@ -31,8 +31,8 @@ pub(super) mod waves;
 
 use super::Target;
 use crate::Result;
-use crate::graph::{Graph, Operation, Tensor};
-use rare::RarePasses;
+pub(super) use crate::graph::Rule;
+use crate::graph::{Graph, RarePasses};
 
 /// One step of lowering.
 #[derive(Clone, Copy)]
@@ -41,9 +41,6 @@ pub struct Pass {
     pub name: &'static str,
     step: Step,
 }
-
-/// Says of an operation what stands for it; none where it stays.
-pub(super) type Rule = fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>;
 
 /// How a pass goes over the graph.
 #[derive(Clone, Copy)]
