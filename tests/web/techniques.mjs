@@ -1,7 +1,7 @@
 // What techniques for large models in pages bring: each measured with it and without, in pages of their own in one browser, on `wasm`
 // with one thread, after a first visit that is not counted.
 //
-//   node techniques.mjs PACKAGE DECODER SPEECH EMBEDDER LARGE [BROWSER] [--record] [--only=NAME]
+//   node techniques.mjs PACKAGE DECODER SPEECH EMBEDDER LARGE [BROWSER] [--rounds=2] [--record] [--only=NAME]
 //
 // PACKAGE has Llama's text generation, Wav2Vec2's speech recognition and BERT's sentence embeddings; DECODER, SPEECH and EMBEDDER are folders of
 // checkpoints of theirs; LARGE is a decoder that takes most of the 4 GB that a worker's WebAssembly has.
@@ -13,6 +13,7 @@ import { peak } from './memory.mjs';
 import { keep } from './records.mjs';
 import { serve } from './serve.mjs';
 
+const rounds = Number(process.argv.find((one) => one.startsWith('--rounds='))?.slice('--rounds='.length) ?? 2);
 const only = process.argv.find((one) => one.startsWith('--only='))?.slice('--only='.length);
 const [packed, decoder, speech, embedder, large, program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => !one.startsWith('--'));
 const here = dirname(fileURLToPath(import.meta.url));
@@ -36,9 +37,9 @@ const TECHNIQUES = {
     without: async (base) => (await import(`${base}/techniques.js`)).generated({ dtype: { '*': 'q4', lm_head: 'q4' } }, 16),
     with: async (base) => (await import(`${base}/techniques.js`)).generated({ dtype: { '*': 'q4', lm_head: 'q8' } }, 16),
   },
-  'cached keys and values in 8 bits, after 512 tokens': {
-    without: async (base) => (await import(`${base}/techniques.js`)).generated({ dtype: 'q4' }, 512),
-    with: async (base) => (await import(`${base}/techniques.js`)).generated({ dtype: 'q4', kv_cache_dtype: 'q8' }, 512),
+  'cached keys and values in 8 bits, after 256 tokens': {
+    without: async (base) => (await import(`${base}/techniques.js`)).generated({ dtype: 'q4' }, 256),
+    with: async (base) => (await import(`${base}/techniques.js`)).generated({ dtype: 'q4', kv_cache_dtype: 'q8' }, 256),
   },
   'a pipeline given up for another and loaded again': {
     without: async (base) => {
@@ -75,7 +76,7 @@ try {
     if (only && !technique.includes(only)) continue;
     const entry = { technique, browser: page.name, models: [decoder, speech, embedder, large].map((folder) => basename(folder)) };
     // The first time fills the cache.
-    for (const way of ['without', 'without', 'with', 'without', 'with']) {
+    for (const way of ['without', ...Array.from({ length: rounds }, () => ['without', 'with']).flat()]) {
       await page.goto('about:blank');
       await page.goto(`${base}/page.html`);
       const watch = peak('--type=renderer');
@@ -87,7 +88,7 @@ try {
       }
       found.peak_mb = watch.stop() / 1e6;
       console.error(technique, way, JSON.stringify(found));
-      entry[way] = [...(entry[way] ?? []), found].slice(-2);
+      entry[way] = [...(entry[way] ?? []), found].slice(-rounds);
     }
     entries.push(entry);
   }
