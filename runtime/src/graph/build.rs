@@ -272,7 +272,7 @@ impl Graph {
         Ok(self.node(Op::Reduce { by, axes: axes.to_vec(), keep }, &[x], x.dtype(), shape))
     }
 
-    pub(super) fn float(&self, op: &str, x: &Tensor) -> Result<()> {
+    pub(crate) fn float(&self, op: &str, x: &Tensor) -> Result<()> {
         if x.dtype().is_float() {
             return Ok(());
         }
