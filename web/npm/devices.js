@@ -27,14 +27,15 @@ export async function graphics() {
   return { name, software, f16: adapter.features.has('shader-f16'), maxBufferSize, maxStorageBufferBindingSize, maxComputeInvocationsPerWorkgroup };
 }
 
-/** In words. */
-export function described({ name, software, f16, maxBufferSize, maxStorageBufferBindingSize }) {
+function described({ name, f16, maxBufferSize, maxStorageBufferBindingSize }) {
   const size = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
-  const kind = software ? 'a software device' : name || 'a graphics processor without a name';
-  return `${kind}: buffers of ${size(maxBufferSize)}, ${size(maxStorageBufferBindingSize)} of them bound at once, ${f16 ? '' : 'no '}16-bit numbers`;
+  return `${name || 'a graphics processor without a name'}: buffers of ${size(maxBufferSize)}, ${size(maxStorageBufferBindingSize)} of them bound at once, ${f16 ? '' : 'no '}16-bit numbers`;
 }
 
-/** The places where a pipeline is loaded, the first that works; each says why it is taken where it was not named. `promises`: whether the browser has JavaScript Promise Integration. */
+/**
+ * The places where a pipeline is loaded, the first that works; each says why it is taken where it was not named. `promises`: whether the browser has
+ * JavaScript Promise Integration.
+ */
 export function places(device, found, promises) {
   if (device !== 'auto') return [{ ...NAMED[device] }];
   const wasm = (why) => ({ ...NAMED.wasm, why: `wasm, since ${why}` });

@@ -12,8 +12,5 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
         let problem = "is no animated GIF or WebP image, which are the videos that are read in a page";
         Error::input(path.display().to_string(), problem, "give the video's frames: {frames: [image, …]}")
     })?;
-    if names.is_empty() {
-        return Err(Error::input("video", "has no frames", "give at least one"));
-    }
     names.iter().map(Image::open).collect()
 }

@@ -24,7 +24,7 @@ impl Video {
     /// # Errors
     /// When there are no frames, a file is damaged, too large or no image, or `ffmpeg` is needed and not there.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        read::frames(path.as_ref()).map(Self)
+        read::frames(path.as_ref()).and_then(Self::from_frames)
     }
 
     /// A video from its frames.
