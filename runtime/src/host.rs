@@ -47,6 +47,11 @@ extern "C" {
     #[wasm_bindgen(js_namespace = weftHost, js_name = readTensor, suspending, catch)]
     pub(crate) fn read_tensor(number: u32) -> Result<Array, JsValue>;
 
+    /// Takes positions along an axis off the end of a tensor that the script holds, and of the rest keeps the last ones, or has zeros
+    /// before them: `length` of them, or all. Gives its bytes then, and nothing where it cannot where the tensor lies.
+    #[wasm_bindgen(js_namespace = weftHost, js_name = resizeTensor)]
+    pub(crate) fn resize_tensor(number: u32, axis: u32, dropped: f64, length: Option<f64>) -> Option<f64>;
+
     /// Drops a tensor that the script holds.
     #[wasm_bindgen(js_namespace = weftHost, js_name = releaseTensor)]
     pub(crate) fn release_tensor(number: u32);

@@ -67,6 +67,7 @@ goldens() {
 goldens bert
 pack text-decoders llama
 goldens llama
+node tests/web/caches.mjs "$out/llama" "$out/goldens-llama/llama/text-generation" "$chromium"
 # Of rounded weights the texts are others, but each call has its answer.
 node tests/web/goldens.mjs "$out/llama" "$out/goldens-llama" wasm "$chromium" --dtype=q8 --answered
 pack vision yolos

@@ -1,9 +1,9 @@
 // ONNX Runtime Web: opens models with proof of where their nodes went, and runs them.
 
 import { inMemory, widened } from './blobs.js';
+import { Caches, sizeOf, TYPES } from './caches.js';
 
 const PROVIDERS = { cpu: 'wasm', webgpu: 'webgpu', webnn: 'webnn' };
-const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
 
 /** What the names of a cache's outputs begin with. */
 const CACHED = 'present.';
@@ -37,6 +37,8 @@ export class Engine {
   #first;
   #sessions = new Map();
   #held = new Map();
+  // Caches on the graphics processor, once a model is there.
+  #caches;
   // Why the graphics processor is gone, once it is: nothing computes there any more.
   #lost;
   #next = 1;
@@ -111,6 +113,8 @@ export class Engine {
       const number = this.#next++;
       this.#sessions.set(number, session);
       if (provider === 'webgpu') await this.#watch(ort);
+      // Those of before were smaller.
+      this.#caches?.clear();
       return JSON.stringify({ number, log: lines ?? [], device: await this.#device(ort, provider) });
     } catch (error) {
       return JSON.stringify({ error: String(error?.message ?? error), log: lines ?? [] });
@@ -130,10 +134,14 @@ export class Engine {
       feeds[name] = held ? this.#held.get(held) : new ort.Tensor(type, new TYPES[type](bytes.slice(offset, offset + length).buffer), dims);
     }
     if (this.#lost) throw new Error(this.#lost);
+    const session = this.#sessions.get(number);
+    const caches = keep ? this.#caches?.outputs(session, CACHED) : undefined;
     let results;
     try {
-      results = await this.#sessions.get(number).run(feeds, { logSeverityLevel: 2 });
+      const options = { logSeverityLevel: 2 };
+      results = await (caches ? session.run(feeds, caches, options) : session.run(feeds, options));
     } catch (error) {
+      for (const tensor of Object.values(caches ?? {})) if (tensor) this.#caches.release(tensor);
       throw this.#lost ? new Error(this.#lost) : error;
     }
     const read = [];
@@ -142,7 +150,7 @@ export class Engine {
       if (keep && name.startsWith(CACHED)) {
         const held = this.#next++;
         this.#held.set(held, tensor);
-        outputs.push({ name, held });
+        outputs.push({ name, held, bytes: sizeOf(tensor.type, tensor.dims) });
       } else {
         read.push([name, tensor]);
       }
@@ -154,13 +162,31 @@ export class Engine {
 
   /** A tensor that is held: its description as JSON, and its bytes. */
   async readTensor(number) {
-    const [described, all] = await bytesOf([['held', this.#held.get(number)]]);
+    const { type, dims } = this.#held.get(number);
+    // ONNX Runtime Web would take the tensor off the graphics processor.
+    const data = await this.#caches?.read(this.#held.get(number));
+    const tensor = data ? { type, dims, getData: () => data } : this.#held.get(number);
+    const [described, all] = await bytesOf([['held', tensor]]);
     return [JSON.stringify(described), all];
   }
 
+  /**
+   * Takes the last positions along an axis off a tensor that is held, and of these keeps the last ones, or has zeros before them:
+   * `length` of them, or all that are left; its bytes then, and none where that is not possible where it lies.
+   */
+  resizeTensor(number, axis, dropped, length) {
+    const tensor = this.#held.get(number);
+    const resized = this.#caches?.resized(tensor, axis, dropped, length);
+    if (!resized) return undefined;
+    this.releaseTensor(number);
+    this.#held.set(number, resized);
+    return sizeOf(resized.type, resized.dims);
+  }
+
   releaseTensor(number) {
-    this.#held.get(number)?.dispose();
+    const tensor = this.#held.get(number);
     this.#held.delete(number);
+    if (tensor && !this.#caches?.release(tensor)) tensor.dispose();
   }
 
   async release(number) {
@@ -197,6 +223,7 @@ export class Engine {
   /** Hears of the loss of the graphics processor: its driver ended, or it went to sleep. */
   async #watch(ort) {
     const device = await ort.env.webgpu.device;
+    if (device) this.#caches ??= new Caches(ort, device);
     void device?.lost.then(({ message }) => (this.#lost = `the graphics processor was lost (${message || 'the browser does not say why'})`));
   }
 

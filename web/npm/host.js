@@ -90,6 +90,10 @@ export class Host {
     return this.#engine.readTensor(number);
   }
 
+  resizeTensor(number, axis, dropped, length) {
+    return this.#engine.resizeTensor(number, axis, dropped, length);
+  }
+
   releaseTensor(number) {
     this.#engine.releaseTensor(number);
   }

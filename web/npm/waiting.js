@@ -88,6 +88,10 @@ export class WaitingHost {
     return [value, bytes];
   }
 
+  resizeTensor(number, axis, dropped, length) {
+    return this.#ask('resizeTensor', number, axis, dropped, length).value ?? undefined;
+  }
+
   releaseTensor(number) {
     this.#port.postMessage({ name: 'releaseTensor', parameters: [number], silent: true });
   }

@@ -32,6 +32,7 @@ const calls = {
       open: (argument, model) => host.open(argument, model, memory),
       run: (number, described, bytes) => host.run(number, described, bytes),
       readTensor: (number) => host.readTensor(number),
+      resizeTensor: (number, axis, dropped, length) => host.resizeTensor(number, axis, dropped, length),
       releaseTensor: (number) => host.releaseTensor(number),
       release: (number) => host.release(number),
       panicked: (message) => void (panic = message),

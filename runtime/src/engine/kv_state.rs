@@ -32,8 +32,15 @@ impl KvState {
     ///
     /// # Errors
     /// When the engine does not give its tensor back.
-    pub(crate) fn end(&mut self, hardware: Hardware, input: &str, axis: usize, length: usize) -> Result<()> {
-        if let Some(value) = self.brought(hardware, input)? {
+    pub(crate) fn resize(
+        &mut self,
+        hardware: Hardware,
+        input: &str,
+        axis: usize,
+        length: usize,
+    ) -> Result<()> {
+        let lies = self.values.get_mut(input).is_some_and(|held| onnxruntime::resize(held, axis, length));
+        if !lies && let Some(value) = self.brought(hardware, input)? {
             *value = last_positions(value, axis, length);
         }
         Ok(())

@@ -1,5 +1,25 @@
 //! The codes of cached keys and values.
 
+/// How cached keys and values are stored (`QuantizedCache`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheCodes {
+    /// How many bits an element takes.
+    pub bits: CacheBits,
+    /// Whether they are stored in single precision, three bytes as a whole number below 2²⁴, for backends that move no bytes.
+    pub as_floats: bool,
+}
+
+/// The bytes that a floating-point number stands for.
+pub(crate) const BYTES_OF_A_FLOAT: usize = 3;
+
+impl CacheCodes {
+    /// The length of the last axis of what is stored, of heads of this size.
+    pub(crate) fn stored(self, size: usize) -> usize {
+        let bytes = self.bits.bytes(size);
+        if self.as_floats { bytes.div_ceil(BYTES_OF_A_FLOAT) } else { bytes }
+    }
+}
+
 /// How many bits a cached element takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheBits {

@@ -33,7 +33,8 @@ pub use crate::dtype::Dtype;
 pub use activation::Activation;
 pub use attend::Attention;
 pub(crate) use attend::MASKED_SCORE;
-pub use cache_bits::CacheBits;
+pub(crate) use cache_bits::BYTES_OF_A_FLOAT;
+pub use cache_bits::{CacheBits, CacheCodes};
 pub use dim::{Dim, Factor, dims};
 pub(crate) use input::Limit;
 pub use input::{Input, InputDefault};
@@ -163,8 +164,8 @@ pub struct Graph {
     /// Whether experts are counted, and how often each was selected, by layer: `[experts]`.
     pub(crate) counts_experts: bool,
     pub(crate) expert_counts: Vec<(String, Tensor)>,
-    /// The bits of cached keys and values; none where they are floating point.
-    pub(crate) cache_bits: Option<CacheBits>,
+    /// How cached keys and values are stored; none where they are floating point.
+    pub(crate) cache_codes: Option<CacheCodes>,
     /// Whether images of any size were asked for, and whether the model has a way to read them.
     pub(crate) interpolate: bool,
     pub(crate) can_interpolate: bool,
@@ -201,7 +202,7 @@ impl Graph {
             stored: None,
             counts_experts: false,
             expert_counts: vec![],
-            cache_bits: None,
+            cache_codes: None,
             interpolate: false,
             can_interpolate: false,
             single: Default::default(),

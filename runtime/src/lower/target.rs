@@ -31,6 +31,8 @@ pub struct Target {
     pub kernels: Kernels,
     /// How mixtures of experts are computed.
     pub experts: Experts,
+    /// Whether the backend moves unsigned bytes.
+    pub bytes: bool,
     /// Whether rows of tables are looked up in the 16 bits in which these are stored, and converted then: where an engine would convert
     /// the whole table.
     pub rows_as_stored: bool,
@@ -136,6 +138,7 @@ impl Target {
             opset,
             kernels,
             experts,
+            bytes: !matches!(hardware, Hardware::Webgpu | Hardware::Metal),
             rows_as_stored: in_browser && hardware == Hardware::Cpu,
         }
     }

@@ -9,7 +9,7 @@ use ndarray::Array1;
 use super::quantized_cache;
 use crate::GraphKind;
 use crate::graph::dims::{BATCH, LOGITS_TO_KEEP, PAST, PAST_BATCH, SEQUENCE};
-use crate::graph::{Attention, CacheBits, Dim, Graph, Input, InputDefault, Tensor};
+use crate::graph::{Attention, CacheCodes, Dim, Graph, Input, InputDefault, Tensor};
 use crate::{Error, Result, Value, dims};
 
 /// KV cache of a decoder (`DynamicCache`): nothing in [`GraphKind::Forward`], inputs `past_key_values.{layer}.key` and `.value` and outputs
@@ -166,11 +166,11 @@ impl Cache {
         let new = heads_first(g, new, heads)?;
         let size = new.shape()[3].clone();
         let name = self.name(layer, what);
-        let fits = |bits: &CacheBits| {
-            matches!(what, "key" | "value") && bits.takes(size.fixed().unwrap_or_default())
+        let fits = |codes: &CacheCodes| {
+            matches!(what, "key" | "value") && codes.bits.takes(size.fixed().unwrap_or_default())
         };
-        if let Some(bits) = g.cache_bits.filter(fits) {
-            return self.concat_quantized(g, &name, &new, bits);
+        if let Some(codes) = g.cache_codes.filter(fits) {
+            return self.concat_quantized(g, &name, &new, codes);
         }
         let shape = dims![self.cached(), heads, PAST, size];
         let past = self.past_rows(g, Input::f32(&format!("past_key_values.{name}"), shape))?;
@@ -180,20 +180,29 @@ impl Cache {
     }
 
     /// The same of a cache that holds codes and scales: new positions are as they are, until they are cached.
-    fn concat_quantized(&self, g: &mut Graph, name: &str, new: &Tensor, bits: CacheBits) -> Result<Tensor> {
+    fn concat_quantized(
+        &self,
+        g: &mut Graph,
+        name: &str,
+        new: &Tensor,
+        stored: CacheCodes,
+    ) -> Result<Tensor> {
         let [_, heads, _, size] = new.shape() else { return Ok(new.clone()) };
         let size = size.fixed().unwrap_or_default();
         let of = |last: usize| dims![self.cached(), heads, PAST, last];
         let key = format!("past_key_values.{name}");
-        let codes = self.past_rows(g, Input::u8(&key, of(bits.bytes(size))))?;
+        let shape = of(stored.stored(size));
+        let codes = if stored.as_floats { Input::f32(&key, shape) } else { Input::u8(&key, shape) };
+        // Whole numbers beyond half precision.
+        let codes = g.in_single(|g| self.past_rows(g, codes))?;
         let scale =
             self.past_rows(g, Input::f32(&format!("{key}_scale"), of(quantized_cache::groups(size))))?;
-        let (new_codes, new_scale) = quantized_cache::quantize(g, new, bits)?;
-        let kept = g.concat(&[&codes, &new_codes], 2)?;
+        let (new_codes, new_scale) = quantized_cache::quantize(g, new, stored)?;
+        let kept = g.in_single(|g| g.concat(&[&codes, &new_codes], 2))?;
         g.output(&format!("present.{name}"), &kept)?;
         let kept = g.concat(&[&scale, &new_scale], 2)?;
         g.output(&format!("present.{name}_scale"), &kept)?;
-        let past = quantized_cache::dequantize(g, &codes, &scale, bits)?;
+        let past = quantized_cache::dequantize(g, &codes, &scale, stored, size)?;
         g.concat(&[&past, new], 2)
     }
 

@@ -14,6 +14,8 @@ use crate::{Error, Hardware, Result, Value, Values};
 pub struct Cache {
     pub(super) state: KvState,
     pub(super) past: usize,
+    /// The positions that its tensors have where these are of fixed lengths: padding, and those that are cached.
+    pub(super) capacity: usize,
     pub(super) rows: usize,
     /// The lengths of the encoder's outputs.
     pub(super) lengths: BTreeMap<String, usize>,
@@ -54,7 +56,7 @@ impl Cache {
         self.past
     }
 
-    /// The bytes of what is cached, as the engine holds it; 0 in a page, whose script does not tell.
+    /// The bytes of what is cached, as the engine holds it.
     pub fn bytes(&self) -> usize {
         self.state.bytes()
     }
@@ -92,9 +94,9 @@ impl Cache {
         }
         for (input, axis) in positions {
             self.state.crop(*hardware, input, *axis, count)?;
-            if *in_buckets {
-                self.state.end(*hardware, input, *axis, kv_bucket::bucket(kept))?;
-            }
+        }
+        if *in_buckets {
+            self.capacity -= count;
         }
         self.past = kept;
         Ok(())

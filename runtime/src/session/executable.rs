@@ -3,6 +3,7 @@
 //! Backends that take symbolic shapes get the graph once. The others get it anew for each combination of
 //! lengths; those that were run last stay ready.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -113,10 +114,10 @@ impl Executable {
         outputs.collect()
     }
 
-    /// The positions that a graph has room for, where so many are cached: as many, or more where the graph would be
-    /// made ready anew for each number of them.
-    pub(super) fn bucket(&self, past: usize) -> usize {
-        if self.target.fixed_shapes { kv_bucket::bucket(past) } else { past }
+    /// The cached positions that a graph has room for in a run of new ones, where so many are cached: as many, or more where the graph
+    /// would be made ready anew for each number of them.
+    pub(super) fn capacity(&self, past: usize, new: usize) -> usize {
+        if self.target.fixed_shapes { kv_bucket::capacity(past, new) } else { past }
     }
 
     /// The backend.
@@ -162,7 +163,11 @@ impl Executable {
         }
         let target = Target { dims: dims.clone(), ..self.target.clone() };
         let start = Instant::now();
-        let lowered = lower(&self.graph, &self.weights, &target)?;
+        let mut graph = Cow::Borrowed(&self.graph);
+        if target.fixed_shapes {
+            kv_bucket::keep_capacity(graph.to_mut(), dims)?;
+        }
+        let lowered = lower(&graph, &self.weights, &target)?;
         let lower_ms = millis(start);
         if let Some(lowering) = &self.lowering {
             lowering.check(&lowered);

@@ -1,4 +1,5 @@
-//! KV cache buckets on backends with fixed shapes: the cache is padded to a power of two, so that one graph runs many steps.
+//! KV cache of fixed capacity (`StaticCache`) on backends with fixed shapes: it is padded to a power of two, so that one graph runs
+//! many steps, and a step leaves it as long as it found it, so that an engine need not give it back between them.
 //!
 //! Cached positions lie at the end of the bucket; those before are padding and masked, as in a row that is padded on the
 //! left. Distances between tokens are what they are without them, and positions are counted
@@ -7,17 +8,58 @@
 #[cfg(test)]
 mod steps;
 
-use crate::Values;
+use std::collections::BTreeMap;
+
 use crate::graph::dims::PAST;
-use crate::graph::{Dim, Input};
+use crate::graph::{Dim, Graph, Input};
 use crate::value::last_positions;
+use crate::{Result, Values, engine};
 
 /// The smallest bucket; no axis is empty on these backends.
 const LEAST: usize = 32;
 
 /// The bucket of so many cached positions: it doubles when it is full.
-pub(super) fn bucket(positions: usize) -> usize {
+fn bucket(positions: usize) -> usize {
     positions.max(LEAST).next_power_of_two()
+}
+
+/// The capacity with which a run of new positions begins, where so many are cached: room for all of them, but for texts as long as what
+/// is cached has room for, of which each position would be compared with that room.
+pub(super) fn capacity(past: usize, new: usize) -> usize {
+    let least = bucket(past);
+    if new < least { bucket(past + new) } else { least }
+}
+
+/// The capacity of the cache that such a run leaves.
+pub(super) fn left(capacity: usize, new: usize) -> usize {
+    if new < capacity { capacity } else { capacity + new }
+}
+
+/// Has a graph of these lengths give caches of the capacity that it takes, whose first positions are padding.
+///
+/// # Errors
+/// When the graph has no such axis, which it has.
+pub(super) fn keep_capacity(g: &mut Graph, lengths: &BTreeMap<String, usize>) -> Result<()> {
+    let number = |dim: &Dim| dim.substitute(&|symbol| lengths.get(symbol).copied()).fixed();
+    for at in 0..g.outputs.len() {
+        let (name, output) = &g.outputs[at];
+        let all = g.tensor(*output).clone();
+        let taken = engine::next_input(name);
+        let found = g.inputs().iter().find(|input| Some(&input.name) == taken.as_ref()).and_then(|input| {
+            let axis = axis(input)?;
+            Some((axis, input.shape[axis].clone(), all.shape().get(axis)?.clone()))
+        });
+        let Some((axis, capacity, end)) = found else { continue };
+        if let (Some(room), Some(positions)) = (number(&capacity), number(&end))
+            && positions > room
+            && left(room, positions - room) == room
+        {
+            let slice = |g: &mut Graph| g.slice_dims(&all, axis, end.clone() - capacity, end);
+            let kept = if g.single.contains(&all.id) { g.in_single(slice) } else { slice(g) };
+            g.outputs[at].1 = kept?.id;
+        }
+    }
+    Ok(())
 }
 
 /// The axis of an input that is as long as the cache, or longer by what is new.
@@ -48,6 +90,19 @@ mod tests {
     #[test]
     fn buckets_double() {
         assert_eq!([0, 1, 32, 33, 64, 65, 1000].map(bucket), [32, 32, 32, 64, 64, 128, 1024]);
+    }
+
+    #[test]
+    fn there_is_room_for_new_positions_but_for_long_texts() {
+        let of = |past, new| (capacity(past, new), left(capacity(past, new), new));
+        assert_eq!(
+            [(0, 7), (31, 1), (32, 1), (100, 29)].map(|(past, new)| of(past, new)),
+            [(32, 32), (32, 32), (64, 64), (256, 256)]
+        );
+        assert_eq!(
+            [(0, 32), (0, 130), (40, 64)].map(|(past, new)| of(past, new)),
+            [(32, 64), (32, 162), (64, 128)]
+        );
     }
 
     #[test]

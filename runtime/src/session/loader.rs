@@ -18,7 +18,7 @@ use super::{Calibration, ExpertUsage};
 use super::{Lowering, Session, config};
 use crate::auto::Workload;
 use crate::engine::{self, Options};
-use crate::graph::CacheBits;
+use crate::graph::{CacheBits, CacheCodes};
 use crate::hub::Checkpoint;
 use crate::quantization::Quantization;
 use crate::weights::{LoraRequest, Weights};
@@ -362,6 +362,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         }
         let cache = self.cache.then(weight_cache).transpose()?;
         let quantizing = Quantizing::new(self.quantized(), &target.kernels, cache);
+        let cache_codes = cache_bits.map(|bits| CacheCodes { bits, as_floats: !target.bytes });
         target.dims = self.dims;
         let subgraphs = Subgraphs::<A>::new(
             head,
@@ -372,7 +373,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
                 options: Options { precision: precision.computed_in(form), ..self.options },
                 lowering: self.lowering,
                 interpolate: self.interpolate,
-                cache_bits,
+                cache_codes,
                 usage: self.usage,
                 calibration: self.calibration,
                 probes: self.probes,

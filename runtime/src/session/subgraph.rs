@@ -15,7 +15,7 @@ use crate::clock::Instant;
 use crate::engine::Options;
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{CacheBits, Dim, Graph, Input, InputDefault, SHARED_NAME, Stored};
+use crate::graph::{CacheCodes, Dim, Graph, Input, InputDefault, SHARED_NAME, Stored};
 use crate::lower::Target;
 use crate::weights::{Bytes, WeightData, Weights};
 use crate::{Architecture, GraphKind, Head};
@@ -31,7 +31,7 @@ pub(super) struct Settings {
     /// Whether images may have other sizes than the configuration's.
     pub interpolate: bool,
     /// The bits of cached keys and values; none where they are floating point.
-    pub cache_bits: Option<CacheBits>,
+    pub cache_codes: Option<CacheCodes>,
     /// Where selected experts are counted.
     pub usage: Option<ExpertUsage>,
     /// Where Gram matrices of what linear layers are given are gathered.
@@ -116,18 +116,21 @@ impl Subgraph {
         let mut known = cache.lengths.clone();
         known.extend([("past".to_owned(), cache.past), ("past_batch".to_owned(), cache.rows)]);
         let inputs = inputs::complete(&self.signature.inputs, &self.signature.limits, inputs, &known, &kept)?;
-        let space = self.executable.bucket(cache.past);
-        let inputs = kv_bucket::pad_left(&self.signature.inputs, inputs, space - cache.past);
-        let (lengths, leaves) = match kind {
-            GraphKind::Encoder => (self.lengths(&inputs), self.executable.cached_shapes(&inputs)),
-            _ => Default::default(),
-        };
         let ids = ["input_ids", "decoder_input_ids", "decoder_input_values"]
             .into_iter()
             .find_map(|name| inputs.get(name));
         let length = |axis| ids.and_then(|ids| ids.shape().get(axis)).copied().unwrap_or_default();
         let (rows, new) = (length(0), length(1));
-        let cached = Cached { past: space, rows: cache.rows, shapes: Some(&cache.shapes) };
+        let capacity = self.executable.capacity(cache.past, new);
+        let inputs = kv_bucket::pad_left(&self.signature.inputs, inputs, capacity - cache.past);
+        if kind.is_cached() {
+            self.resize(cache, capacity)?;
+        }
+        let (lengths, leaves) = match kind {
+            GraphKind::Encoder => (self.lengths(&inputs), self.executable.cached_shapes(&inputs)),
+            _ => Default::default(),
+        };
+        let cached = Cached { past: capacity, rows: cache.rows, shapes: Some(&cache.shapes) };
         let outputs = self.executable.run_with_state(inputs, &cached, &mut cache.state)?;
         cache.lengths.extend(lengths);
         cache.shapes.extend(leaves);
@@ -137,7 +140,7 @@ impl Subgraph {
             }
             cache.past += new;
             cache.rows = rows;
-            self.resize_bucket(cache)?;
+            cache.capacity = kv_bucket::left(capacity, new);
         }
         Ok(self.named(outputs))
     }
@@ -159,15 +162,17 @@ impl Subgraph {
         lengths
     }
 
-    /// Resizes the cached tensors, which are longer by the new positions, to the bucket of the next run.
-    fn resize_bucket(&self, cache: &mut Cache) -> Result<()> {
+    /// Resizes the cached tensors to the capacity of the next run, where it has another.
+    fn resize(&self, cache: &mut Cache, capacity: usize) -> Result<()> {
         let Some(hardware) = self.executable.fixed_on() else { return Ok(()) };
-        let space = self.executable.bucket(cache.past);
-        for input in &self.signature.inputs {
-            if let Some(axis) = kv_bucket::axis(input) {
-                cache.state.end(hardware, &input.name, axis, space)?;
+        if cache.capacity != capacity {
+            for input in &self.signature.inputs {
+                if let Some(axis) = kv_bucket::axis(input) {
+                    cache.state.resize(hardware, &input.name, axis, capacity)?;
+                }
             }
         }
+        cache.capacity = capacity;
         Ok(())
     }
 }
@@ -179,8 +184,8 @@ pub(super) struct Choices {
     pub interpolate: bool,
     /// Whether selected experts are counted.
     pub counts_experts: bool,
-    /// The bits of cached keys and values.
-    pub cache_bits: Option<CacheBits>,
+    /// How cached keys and values are stored, where they are codes.
+    pub cache_codes: Option<CacheCodes>,
 }
 
 /// Builds one of a head's graphs, with access to the names of the checkpoint's weights; without weights as if all that any
@@ -219,7 +224,7 @@ fn built_alone<A: Architecture>(
     });
     graph.interpolate = choices.interpolate;
     graph.counts_experts = choices.counts_experts;
-    graph.cache_bits = choices.cache_bits;
+    graph.cache_codes = choices.cache_codes;
     // Sizes that no model has may divide by zero or overflow, which must not end the program.
     catch_unwind(AssertUnwindSafe(|| A::build(&mut graph, config, head, kind))).unwrap_or_else(|_| {
         let problem = format!("config.json has sizes of which no {} can be built", head.class());
@@ -368,11 +373,11 @@ impl<A: Architecture> Subgraphs<A> {
 
     /// A graph, with what it is asked for beside its outputs.
     fn built(&self, config: &A::Config, kind: GraphKind) -> Result<Graph> {
-        let Settings { interpolate, cache_bits, usage, .. } = &self.setting;
+        let Settings { interpolate, cache_codes, usage, .. } = &self.setting;
         let choices = Choices {
             interpolate: *interpolate,
             counts_experts: usage.is_some(),
-            cache_bits: cache_bits.filter(|_| kind.is_cached()),
+            cache_codes: cache_codes.filter(|_| kind.is_cached()),
         };
         let mut graph = built::<A>(config, self.head, kind, Some(&self.weights), choices)?;
         if kind.is_cached() {

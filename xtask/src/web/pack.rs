@@ -19,7 +19,7 @@ pub const PACKAGE: &str = "weft-web";
 const FILE: &str = "weft_web";
 
 /// What is put beside the WebAssembly as it is.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 13] = [
     "index.js",
     "devices.js",
     "inputs.js",
@@ -30,6 +30,7 @@ const SCRIPTS: [&str; 12] = [
     "host_worker.js",
     "files.js",
     "blobs.js",
+    "caches.js",
     "store.js",
     "engine.js",
 ];

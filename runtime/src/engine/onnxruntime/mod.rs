@@ -62,6 +62,11 @@ pub(super) fn crop(held: &mut Held, axis: usize, count: usize) -> bool {
     }
 }
 
+/// Truncates a cache to its last positions where it lies, or zero-pads it before them; whether it could, which no provider can.
+pub(super) fn resize(_held: &mut Held, _axis: usize, _length: usize) -> bool {
+    false
+}
+
 /// The bytes of a tensor's elements.
 pub(super) fn bytes(held: &Held) -> usize {
     let value = match held {

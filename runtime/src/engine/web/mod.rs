@@ -15,38 +15,53 @@ use crate::lower::Lowered;
 use crate::{Error, Hardware, Result, Value, host};
 
 /// A tensor that the page's script holds, on the graphics processor where that ran the model; gone with this.
-pub(super) struct Held(u32);
+pub(super) struct Held {
+    number: u32,
+    bytes: usize,
+}
 
 impl Held {
-    fn new(number: u32) -> Self {
-        Self(number)
+    /// What the script says of an output that it holds: its number and its bytes.
+    fn of(described: &Json) -> Option<Self> {
+        let number = u32::try_from(described["held"].as_u64()?).ok()?;
+        Some(Self { number, bytes: described["bytes"].as_u64().unwrap_or_default() as usize })
     }
 
-    fn number(&self) -> u32 {
-        self.0
+    fn resize(&mut self, axis: usize, dropped: usize, length: Option<usize>) -> bool {
+        let length = length.map(|length| length as f64);
+        let resized = host::resize_tensor(self.number, axis as u32, dropped as f64, length);
+        if let Some(bytes) = resized {
+            self.bytes = bytes as usize;
+        }
+        resized.is_some()
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        host::release_tensor(self.0);
+        host::release_tensor(self.number);
     }
 }
 
-/// Takes the last positions off a cache where it lies, which the script does not.
-pub(super) fn crop(_held: &mut Held, _axis: usize, _count: usize) -> bool {
-    false
+/// Takes the last positions off a cache where it lies; whether it could.
+pub(super) fn crop(held: &mut Held, axis: usize, count: usize) -> bool {
+    held.resize(axis, count, None)
 }
 
-/// The bytes of a tensor, which the script does not tell.
-pub(super) fn bytes(_held: &Held) -> usize {
-    0
+/// Truncates a cache to its last positions where it lies, or zero-pads it before them; whether it could.
+pub(super) fn resize(held: &mut Held, axis: usize, length: usize) -> bool {
+    held.resize(axis, 0, Some(length))
+}
+
+/// The bytes of a tensor's elements.
+pub(super) fn bytes(held: &Held) -> usize {
+    held.bytes
 }
 
 /// What a tensor that the script holds has in it.
 pub(super) fn value(hardware: Hardware, held: &Held) -> Result<Value> {
     let failed = |problem: String| Error::engine(hardware, format!("a tensor of the cache: {problem}"));
-    let read = host::read_tensor(held.0).map_err(|error| failed(host::words(&error)))?;
+    let read = host::read_tensor(held.number).map_err(|error| failed(host::words(&error)))?;
     let described: Json =
         serde_json::from_slice(read.get(0).as_string().unwrap_or_default().as_bytes()).unwrap_or_default();
     let bytes = Uint8Array::from(read.get(1)).to_vec();

@@ -73,7 +73,7 @@ impl Running {
         let failed = |problem: String| Error::engine(self.hardware, problem);
         let (mut described, bytes) = tensors::pack(inputs, &self.types)?;
         let held = held.iter().filter(|(name, _)| self.inputs.contains(name));
-        described.extend(held.map(|(name, held)| json!({ "name": name, "held": held.number() })));
+        described.extend(held.map(|(name, held)| json!({ "name": name, "held": held.number })));
         let described = json!({ "inputs": described, "keep": keep }).to_string();
         let outputs = host::run_model(self.number, &described, Uint8Array::from(&bytes[..]));
         let outputs = outputs
@@ -84,7 +84,7 @@ impl Running {
             described.into_iter().partition(|output| output["held"].is_u64());
         let kept = kept.iter().filter_map(|output| {
             let past = kv_state::next_input(output["name"].as_str()?)?;
-            Some((past, Held::new(u32::try_from(output["held"].as_u64()?).ok()?)))
+            Some((past, Held::of(output)?))
         });
         let bytes = Uint8Array::from(outputs.get(1)).to_vec();
         let values = tensors::unpack(&Json::Array(described), &bytes).map_err(failed)?;

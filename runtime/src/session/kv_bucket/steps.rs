@@ -11,7 +11,7 @@ use super::super::subgraph::{Signature, Subgraph};
 use crate::GraphKind;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{CacheBits, Graph, Input, InputDefault, Tensor};
+use crate::graph::{CacheBits, CacheCodes, Graph, Input, InputDefault, Tensor};
 use crate::lower::Target;
 use crate::nn::{self, Attention, Cache, RelativeBuckets, Rotary};
 use crate::weights::Weights;
@@ -45,10 +45,10 @@ fn graph(
     positions: PositionKind,
     window: Option<usize>,
     kind: GraphKind,
-    bits: Option<CacheBits>,
+    codes: Option<CacheCodes>,
 ) -> Result<Graph> {
     let mut g = Graph::new();
-    g.cache_bits = bits;
+    g.cache_codes = codes;
     let cache = Cache::new(&mut g, kind);
     let ids = g.input(Input::i64("input_ids", dims![BATCH, SEQUENCE]));
     let seen = g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones));
@@ -114,9 +114,12 @@ fn subgraph(
 }
 
 fn ready(graph: Graph, fixed_shapes: bool) -> Result<Subgraph> {
+    ready_as(graph, Target { fixed_shapes, ..Target::of(Hardware::Openvino, Precision::F32) })
+}
+
+fn ready_as(graph: Graph, target: Target) -> Result<Subgraph> {
     let parameters = graph.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
     let weights = Weights::Rule(parameters.collect()).locate(graph.weights(), &Default::default())?;
-    let target = Target { fixed_shapes, ..Target::of(Hardware::Openvino, Precision::F32) };
     let inputs = graph.inputs().to_vec();
     let executable = Executable::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
     let signature = Signature { inputs, limits: Default::default(), unused: vec![], probes: vec![] };
@@ -164,6 +167,8 @@ fn steps_share_few_graphs_and_give_what_the_whole_gives() -> Result<()> {
             start = end;
         }
         assert_eq!(kept.len(), LENGTH);
+        // Keys and values of two rows, as many as there is room for.
+        assert_eq!(kept.bytes(), 2 * 2 * WIDTH * 128 * size_of::<f32>());
         // The prompt, then steps with room for 32, 64 and 128.
         assert_eq!(step.executable.made(), 4, "{positions:?}");
     }
@@ -213,9 +218,11 @@ fn a_cache_of_few_bits_gives_nearly_what_the_whole_gives() -> Result<()> {
     let whole = whole["mixed"].f32("mixed")?;
     let largest = whole.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
     // One after the other, and of fixed lengths, where what is before the tokens has a scale of zero.
-    for (bits, fixed, most) in [(8, false, 0.01), (8, true, 0.01), (4, false, 0.15), (4, true, 0.15)] {
-        let bits = CacheBits::of(bits).unwrap();
-        let build = |kind| ready(graph(PositionKind::Rotary, None, kind, Some(bits))?, fixed);
+    let asked = [8, 4].into_iter().flat_map(|bits| [(bits, false), (bits, true)]);
+    for ((bits, fixed), as_floats) in asked.flat_map(|asked| [(asked, false), (asked, true)]) {
+        let most = if bits == 8 { 0.01 } else { 0.15 };
+        let codes = CacheCodes { bits: CacheBits::of(bits).unwrap(), as_floats };
+        let build = |kind| ready(graph(PositionKind::Rotary, None, kind, Some(codes))?, fixed);
         let (step, reorder) = (build(GraphKind::Decode)?, build(GraphKind::BeamDecode)?);
         let mut kept = KvState::new();
         let (mut start, mut worst) = (0, 0.0_f32);
@@ -233,7 +240,30 @@ fn a_cache_of_few_bits_gives_nearly_what_the_whole_gives() -> Result<()> {
             worst = got.iter().zip(want).fold(worst, |worst, (got, want)| worst.max((got - want).abs()));
             start = end;
         }
-        assert!(worst > 0.0 && worst < most * largest, "{bits:?}: {worst} of {largest}");
+        assert!(worst > 0.0 && worst < most * largest, "{codes:?}: {worst} of {largest}");
     }
+    Ok(())
+}
+
+#[test]
+fn bytes_as_numbers_are_whole_in_half_precision_too() -> Result<()> {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return Ok(());
+    }
+    let half = Target::of(Hardware::Rocm, Precision::F16);
+    let mut texts = vec![];
+    for as_floats in [false, true] {
+        let codes = CacheCodes { bits: CacheBits::of(4).unwrap(), as_floats };
+        let step =
+            ready_as(graph(PositionKind::Rotary, None, GraphKind::Decode, Some(codes))?, half.clone())?;
+        let (mut kept, mut mixed) = (KvState::new(), vec![]);
+        for (start, end) in [(0, 7), (7, 8), (8, 40), (40, 41)] {
+            let got = step.run_cached(GraphKind::Decode, inputs(start, end), &mut kept)?;
+            mixed.extend(tokens(got["mixed"].f32("mixed")?, start));
+        }
+        texts.push(mixed);
+    }
+    assert!(texts[0] == texts[1], "codes are not what they were cached as");
     Ok(())
 }
