@@ -12,6 +12,19 @@ const LOCK: &str = "weft.lock";
 /// How long a process may take from making a folder to locking it.
 const YOUNG: Duration = Duration::from_secs(600);
 
+/// What makes a folder that others cannot read, where there are permissions.
+#[cfg(unix)]
+fn for_its_owner() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+#[cfg(not(unix))]
+fn for_its_owner() -> DirBuilder {
+    DirBuilder::new()
+}
+
 /// A folder that is removed when this is dropped, or by the next process that makes one.
 pub(super) struct OwnFolder {
     path: PathBuf,
@@ -24,11 +37,8 @@ impl OwnFolder {
     pub(super) fn new(place: &Path, prefix: &str) -> io::Result<Self> {
         loop {
             let path = place.join(format!("{prefix}{:016x}{:016x}", random(), random()));
-            let mut builder = DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             // Neither a folder nor a link of this name is used where one is there.
-            match builder.create(&path) {
+            match for_its_owner().create(&path) {
                 Ok(()) => {}
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(e) => return Err(e),
