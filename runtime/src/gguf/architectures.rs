@@ -4,12 +4,16 @@
 //! Reference: `convert_hf_to_gguf.py` and `gguf-py`'s `tensor_mapping.py` of llama.cpp, `GGUF_CONFIG_MAPPING` and
 //! `TENSOR_PROCESSORS` of transformers.
 
+mod bitnet;
+mod dbrx;
 mod decoders;
 mod encoders;
 mod fields;
 mod fused_qkv;
 mod gemma;
 mod hybrids;
+mod kimi;
+mod latent;
 mod llama4;
 mod mixtures;
 mod names;
@@ -246,7 +250,7 @@ pub enum Change {
     Transposed,
     /// The only row of a matrix became a vector, in files of older releases.
     Flattened,
-    /// The middle axis of a depthwise convolution's kernel, of one channel, was taken out.
+    /// The middle axis of a depthwise convolution's kernel, of one channel, was taken out, or one put before the first.
     Squeezed,
     /// A vector became a matrix.
     Shaped,
@@ -254,6 +258,8 @@ pub enum Change {
     NegativeExp,
     /// As [`Change::NegativeExp`], and a vector became columns of one number.
     NegativeExpColumn,
+    /// As [`Change::NegativeExp`], of `[1, 1, heads, 1]`, of which axes of one may be left out.
+    NegativeExpHeads,
 }
 
 /// The architectures of a name, which differ by what files of it hold: a file is of the first of which it is a model.
@@ -261,9 +267,24 @@ pub fn of(name: &str) -> impl Iterator<Item = &'static Architecture> {
     every().filter(move |architecture| architecture.name == name)
 }
 
+/// Architectures that files of vision-language models have, which hold the text half alone: the tower is in another file.
+pub const TEXT_HALVES: &[&str] = &[
+    "qwen2vl",
+    "qwen3vl",
+    "qwen3vlmoe",
+    "qwen35",
+    "qwen35moe",
+    "paddleocr",
+    "hunyuan_vl",
+    "cogvlm",
+    "deepseek2-ocr",
+];
+
 /// The names of all, for messages.
 pub fn all() -> Vec<&'static str> {
     let mut names: Vec<_> = every().map(|architecture| architecture.name).collect();
+    // A name may have rows in several tables.
+    names.sort_unstable();
     names.dedup();
     names
 }
@@ -271,12 +292,16 @@ pub fn all() -> Vec<&'static str> {
 fn every() -> impl Iterator<Item = &'static Architecture> {
     let groups = [
         decoders::ALL,
+        bitnet::ALL,
         fused_qkv::ALL,
         encoders::ALL,
+        latent::ALL,
         mixtures::ALL,
+        dbrx::ALL,
         sliding_mixtures::ALL,
         states::ALL,
         hybrids::ALL,
+        kimi::ALL,
         gemma::ALL,
         llama4::ALL,
         t5::ALL,

@@ -295,7 +295,11 @@ fn rope(gguf: &Gguf) -> Result<Option<Json>> {
     Ok(Some(match local {
         Some(local) => {
             let local = optional(gguf, &["rope.freq_base_swa"])?.unwrap_or_else(|| json!(local));
-            json!({"full_attention": rope, "sliding_attention": {"rope_type": "default", "rope_theta": local}})
+            let mut sliding = json!({"rope_type": "default", "rope_theta": local});
+            if !proportional {
+                sliding["partial_rotary_factor"] = json!(share);
+            }
+            json!({"full_attention": rope, "sliding_attention": sliding})
         }
         None => Json::Object(rope),
     }))

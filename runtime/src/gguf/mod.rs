@@ -7,6 +7,7 @@
 pub(crate) mod architectures;
 pub(crate) mod config;
 pub(crate) mod file;
+mod pooling;
 mod tokenizer;
 pub(crate) mod types;
 mod unpack;
@@ -56,6 +57,16 @@ impl Gguf {
             return Err(wrong("has no `general.architecture`".to_owned()));
         };
         let mut rows = architectures::of(named).collect::<Vec<_>>().into_iter();
+        if architectures::TEXT_HALVES.contains(&named) {
+            let problem = format!(
+                "is of the architecture `{named}`, and holds the text half of a vision-language model alone; the other is in a file of its own (mmproj)"
+            );
+            return Err(Error::weights(
+                &first.path,
+                problem,
+                "open the checkpoint that it was converted from",
+            ));
+        }
         let architecture = rows.next().ok_or_else(|| wrong(format!("is of the architecture `{named}`")))?;
         let mut gguf = Self { architecture, files };
         // The first row of this name that has a model for the file.
@@ -82,6 +93,8 @@ impl Gguf {
             "generation_config.json" => Ok(Some(tokenizer::generation(self))),
             "tokenizer_config.json" => tokenizer::settings(self).map(Some),
             "tokenizer.json" => tokenizer::json(self),
+            "modules.json" => pooling::modules(self),
+            pooling::CONFIG => Ok(pooling::config(self)),
             _ => Ok(None),
         }
     }

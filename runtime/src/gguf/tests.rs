@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use super::*;
+use crate::graph::Weight;
 use crate::hub::Checkpoint;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::text::{EncodeOptions, Text, Tokenizer};
-use crate::weights::Weights;
+use crate::weights::{Names, Weights};
 
 fn goldens() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/goldens/gguf")
@@ -94,6 +95,18 @@ fn shards_are_counted_by_their_names() {
 }
 
 #[test]
+fn the_text_half_of_a_model_is_named_so() {
+    let mut bytes = std::fs::read(goldens().join("granite/q8_0/model.gguf")).unwrap();
+    // Behind the key, the kind of its value and the length of that.
+    let name = behind(&bytes, "general.architecture") + 4 + 8;
+    bytes[name..name + 7].copy_from_slice(b"qwen2vl");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("model.gguf"), bytes).unwrap();
+    let text = open(folder.path()).unwrap_err().to_string();
+    assert!(text.contains("`qwen2vl`, and holds the text half of a vision-language model alone"), "{text}");
+}
+
+#[test]
 fn models_that_share_an_architecture_are_chosen_by_who_asks() {
     let checkpoint = open(&goldens().join("llama/q4_0")).unwrap();
     let gguf = checkpoint.gguf().unwrap();
@@ -154,6 +167,7 @@ fn an_architecture_is_of_the_first_models_that_fit() {
         ("granitemoehybrid/dense", "granitemoehybrid"),
         ("bamba/q8_0", "bamba"),
         ("nemotron_h/moe", "nemotron_h"),
+        ("gemma3_text/embedding", "gemma3_text"),
         ("bert/q8_0", "bert"),
         ("distilbert/q8_0", "distilbert"),
         ("roberta/q8_0", "roberta"),
@@ -193,6 +207,96 @@ fn what_differs_by_layer_is_found_by_tensors() {
     assert_eq!(config("nemotron_h/q8_0")["layers_block_type"], kinds);
     // A layer of multi-token prediction is none.
     assert_eq!(config("glm4_moe/nextn")["num_hidden_layers"], 2);
+}
+
+/// Takes the last axes of a tensor, which are of one element, out of a file's bytes.
+fn without_last_axes(bytes: &mut Vec<u8>, tensor: &str, axes: usize) {
+    let end = behind(bytes, tensor);
+    let left = bytes[end] as usize - axes;
+    bytes[end] = left as u8;
+    let first = end + 4 + 8 * left;
+    assert!(bytes[first..first + 8 * axes].chunks(8).all(|axis| axis[0] == 1));
+    bytes.drain(first..first + 8 * axes);
+}
+
+#[test]
+fn axes_of_one_element_may_be_left_out() {
+    let whole = goldens().join("kimi_linear/q4_0");
+    let mut bytes = std::fs::read(whole.join("model.gguf")).unwrap();
+    // 32 bytes in all, by which what follows is aligned.
+    without_last_axes(&mut bytes, "blk.0.ssm_a", 2);
+    without_last_axes(&mut bytes, "blk.0.ssm_conv1d_q.weight", 1);
+    without_last_axes(&mut bytes, "blk.0.ssm_conv1d_k.weight", 1);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("model.gguf"), bytes).unwrap();
+    let [whole, cut] = [&whole, folder.path()].map(|path| Weights::open(&open(path).unwrap()).unwrap());
+    for (name, shape) in [("A_log", vec![1, 1, 4, 1]), ("q_conv1d.weight", vec![128, 1, 3])] {
+        let name = format!("model.layers.0.self_attn.{name}");
+        let weight = |weights: &Weights| {
+            let data = weights.locate(&[Weight::new(&name, &shape)], &Names::default()).unwrap().remove(0);
+            (data.shape.clone(), data.bytes.read().unwrap().into_owned())
+        };
+        assert_eq!(weight(&cut), weight(&whole), "{name}");
+        assert_eq!(weight(&cut).0, shape);
+    }
+}
+
+#[test]
+fn sliding_layers_turn_the_same_share_of_a_head_and_have_key_heads_of_their_own() {
+    let config = config("mimo_v2_flash/q4_0");
+    assert_eq!([&config["num_key_value_heads"], &config["v_head_dim"]], [1, 8]);
+    for kind in ["full_attention", "sliding_attention"] {
+        assert_eq!(config["rope_parameters"][kind]["partial_rotary_factor"], 0.5);
+    }
+    assert_eq!(config["mlp_layer_types"], serde_json::json!(["dense", "sparse", "sparse"]));
+}
+
+/// A file's bytes with another key, a number, and one that fills the added bytes up to a multiple of 32 and those that are missing.
+fn with_number(mut bytes: Vec<u8>, key: &str, number: u32, missing: usize) -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    let mut added = [text(key), 4_u32.to_le_bytes().to_vec(), number.to_le_bytes().to_vec()].concat();
+    let filled = (added.len() + 8 + 1 + 4 + 8).next_multiple_of(32) - added.len() - 8 - 1 - 4 - 8;
+    added.extend([text("x"), 8_u32.to_le_bytes().to_vec(), text(&" ".repeat(filled + missing))].concat());
+    // The number of keys.
+    bytes[16] += 2;
+    bytes.splice(24..24, added);
+    bytes
+}
+
+#[test]
+fn the_pooling_of_a_file_is_that_of_sentence_transformers() {
+    let whole = std::fs::read(goldens().join("bert/q8_0/model.gguf")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let pooled = |number| {
+        let bytes = with_number(whole.clone(), "bert.pooling_type", number, 0);
+        std::fs::write(folder.path().join("model.gguf"), bytes).unwrap();
+        let checkpoint = open(folder.path()).unwrap();
+        let modules = checkpoint.json("modules.json").unwrap();
+        modules.map(|modules| {
+            let path = modules[1]["path"].as_str().unwrap();
+            checkpoint.json(&format!("{path}/config.json")).unwrap().unwrap()["pooling_mode"].clone()
+        })
+    };
+    assert_eq!([1, 2, 3].map(pooled), ["mean", "cls", "lasttoken"].map(|mode| Some(mode.into())));
+    // Neither none nor that of a model of ranks.
+    assert_eq!([0, 4].map(pooled), [None, None]);
+    std::fs::write(folder.path().join("modules.json"), "[]").unwrap();
+    assert_eq!(open(folder.path()).unwrap().json("modules.json").unwrap(), Some(serde_json::json!([])));
+}
+
+#[test]
+fn dense_layers_behind_a_pooling_are_refused() {
+    let mut bytes = std::fs::read(goldens().join("gemma3_text/embedding/model.gguf")).unwrap();
+    let (norm, dense) = ("blk.0.ffn_norm.weight", "dense_2.weight");
+    let end = behind(&bytes, norm);
+    let name = end - norm.len();
+    bytes[name - 8] = dense.len() as u8;
+    bytes.splice(name..end, dense.bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let padded = with_number(bytes, "general.filled", 0, norm.len() - dense.len());
+    std::fs::write(folder.path().join("model.gguf"), padded).unwrap();
+    let text = open(folder.path()).unwrap().json("modules.json").unwrap_err().to_string();
+    assert!(text.contains("has dense layers behind its pooling, which are not read"), "{text}");
 }
 
 #[test]

@@ -134,7 +134,7 @@ def convert(
         own = [name for [name] in grouped({name: tensors[name] for name in tensors if re.search(pattern, name)})]
         add(writer, key, [tensors[name].item() for name in own])
         listed.update(own)
-    architecture = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}[converter.name]
+    architecture = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}[converter.names or converter.name]
     layers = max(config.num_hidden_layers, getattr(config, "num_decoder_layers", None) or 0)
     # Layers of multi-token prediction come behind the others.
     layers = max(layers, metadata.get(f"{converter.name}.block_count", 0))

@@ -1,9 +1,11 @@
 //! Encoders.
 
-use super::fields::{Fields, HEADS, INTERMEDIATE, KV_HEADS, LAYER_NORM, RMS, SIZES, one, plain};
-use super::names::{BERT, DECODER, GATED_MLP, NOMIC, Names, PRE_NORMS};
+use super::fields::{
+    Fields, HEADS, INTERMEDIATE, KV_HEADS, LAYER_NORM, LAYER_TYPES, RMS, SIZES, WINDOW, one, plain,
+};
+use super::names::{BEFORE_NORMS, BERT, DECODER, GATED_MLP, NOMIC, Names, POST_NORMS, PRE_NORMS};
 use super::{Architecture, Change, Model, Rope, Source, When};
-use Source::{Has, Key, Maybe, Or, Positions, Rows};
+use Source::{Fixed, Has, HeadDim, Key, Maybe, Or, Positions, Rows};
 
 const TYPES: &Fields = &[("type_vocab_size", Rows("token_types.weight"))];
 
@@ -35,6 +37,19 @@ const MODERNBERT: &Names = &[
     ("blk.{}.ffn_down", "layers.{}.mlp.Wo"),
 ];
 
+/// Of Jina Embeddings v3, whose queries, keys and values are one tensor as published.
+const JINA: &Names = &[
+    ("token_embd", "embeddings.word_embeddings"),
+    ("token_types", "embeddings.token_type_embeddings"),
+    ("token_embd_norm", "embeddings.LayerNorm"),
+    ("blk.{}.attn_qkv", "layers.{}.mixer.Wqkv"),
+    ("blk.{}.attn_output", "layers.{}.self_attn.o_proj"),
+    ("blk.{}.attn_output_norm", "layers.{}.post_attention_layernorm"),
+    ("blk.{}.ffn_up", "layers.{}.mlp.fc1"),
+    ("blk.{}.ffn_down", "layers.{}.mlp.fc2"),
+    ("blk.{}.layer_output_norm", "layers.{}.post_mlp_layernorm"),
+];
+
 pub const ALL: &[Architecture] = &[
     plain(
         "eurobert",
@@ -42,6 +57,26 @@ pub const ALL: &[Architecture] = &[
         &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS],
         &[DECODER, PRE_NORMS, GATED_MLP],
     ),
+    // EmbeddingGemma, whose window is of the positions on both sides.
+    Architecture {
+        rope: Rope::ByLayers(10_000.0),
+        changes: &[("norm.weight", Change::PlusOne)],
+        ..plain(
+            "gemma-embedding",
+            &[one("gemma3_text", "Gemma3TextModel")],
+            &[
+                SIZES,
+                INTERMEDIATE,
+                KV_HEADS,
+                HEADS,
+                RMS,
+                WINDOW,
+                LAYER_TYPES,
+                &[("query_pre_attn_scalar", HeadDim), ("use_bidirectional_attention", Fixed("true"))],
+            ],
+            &[DECODER, BEFORE_NORMS, POST_NORMS, GATED_MLP],
+        )
+    },
     // It alone has no types of tokens.
     Architecture {
         rope: Rope::Absent,
@@ -102,6 +137,12 @@ pub const ALL: &[Architecture] = &[
             &[MODERNBERT],
         )
     },
+    plain(
+        "jina-bert-v3",
+        &[one("jina_embeddings_v3", "JinaEmbeddingsV3Model")],
+        &[SIZES, INTERMEDIATE, LAYER_NORM, TYPES, &[("max_position_embeddings", Positions)]],
+        &[JINA],
+    ),
     plain(
         "nomic-bert",
         &[one("nomic_bert", "NomicBertModel")],

@@ -7,7 +7,7 @@ use super::names::{
 };
 use super::splits::{GPT_OSS_EXPERTS, GRANITE_EXPERTS, LATENT_KEYS};
 use super::{Architecture, Change, Model, Rope, Source, When};
-use Source::{Difference, Fixed, Has, Key, Maybe, Or, OrNull, Times};
+use Source::{Difference, Fixed, Has, Key, LayerKinds, Maybe, Or, OrNull, Quotient, Times};
 
 pub(super) const EXPERT_COUNTS: &Fields = &[
     ("num_experts", Key(&["expert_count"])),
@@ -30,7 +30,7 @@ const ROUTED: &Fields = &[
 
 /// Those of multi-head latent attention. Files of newer converters have what one shared key head would take under the keys of
 /// all others, and the widths of heads under keys of their own.
-const LATENT_SIZES: &Fields = &[
+pub(super) const LATENT_SIZES: &Fields = &[
     ("num_key_value_heads", Key(&["attention.head_count"])),
     ("q_lora_rank", OrNull(&["attention.q_lora_rank"])),
     ("kv_lora_rank", Key(&["attention.kv_lora_rank"])),
@@ -47,7 +47,7 @@ const LATENT_SIZES: &Fields = &[
 ];
 
 /// DeepSeek's experts, in groups where the file has some.
-const DEEPSEEK: &Fields = &[
+pub(super) const DEEPSEEK: &Fields = &[
     ("n_routed_experts", Key(&["expert_count"])),
     ("num_experts_per_tok", Key(&["expert_used_count"])),
     ("moe_intermediate_size", Key(&["expert_feed_forward_length"])),
@@ -281,6 +281,39 @@ pub const ALL: &[Architecture] = &[
         &[one("dots1", "Dots1ForCausalLM")],
         &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, ROUTED, &[("attention_bias", Has("blk.0.attn_q.bias"))]],
         &[DECODER, PRE_NORMS, GATED_MLP, EXPERTS, SHARED_EXPERTS, ROUTER_BIAS],
+    ),
+    plain(
+        "hy_v3",
+        &[one("hy_v3", "HYV3ForCausalLM")],
+        &[
+            SIZES,
+            INTERMEDIATE,
+            KV_HEADS,
+            HEADS,
+            RMS,
+            EXPERT_COUNTS,
+            &[
+                (
+                    "num_shared_experts",
+                    Quotient("expert_shared_feed_forward_length", "expert_feed_forward_length"),
+                ),
+                ("router_scaling_factor", Or("expert_weights_scale", "1.0")),
+                (
+                    "mlp_layer_types",
+                    LayerKinds(&[("ffn_gate_inp.weight", "sparse"), ("ffn_gate.weight", "dense")]),
+                ),
+                ("attention_bias", Has("blk.0.attn_q.bias")),
+            ],
+        ],
+        &[
+            DECODER,
+            PRE_NORMS,
+            GATED_MLP,
+            EXPERTS,
+            SHARED_EXPERTS,
+            // Files have it without an ending.
+            &[("blk.{}.exp_probs_b", "model.layers.{}.mlp.e_score_correction_bias")],
+        ],
     ),
     plain(
         "minimax-m2",

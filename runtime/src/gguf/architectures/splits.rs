@@ -55,12 +55,37 @@ pub const GRANITE_EXPERTS: &[Split] = &[
 ];
 
 /// Of multi-head latent attention: a head's keys lie the other way, before its values.
-pub const LATENT_KEYS: &[Split] = &[Split {
+pub const LATENT_KEYS: &[Split] = &[LATENT_KEY];
+
+const LATENT_KEY: Split = Split {
     name: "model.layers.{}.self_attn.kv_b_proj.weight",
     parts: &[Part { name: "blk.{}.attn_k_b.weight", turned: true }, Part::of("blk.{}.attn_v_b.weight")],
     rows: Arrangement::Behind,
     layout: Layout::Flat,
-}];
+};
+
+/// Of Mistral 4: these, and experts whose gates come first, in one tensor or two.
+pub const LATENT_EXPERTS: &[Split] = &[
+    LATENT_KEY,
+    Split {
+        name: "model.layers.{}.mlp.experts.gate_up_proj",
+        parts: &[Part::of("blk.{}.ffn_gate_up_exps.weight")],
+        rows: Arrangement::Behind,
+        layout: Layout::Stacked,
+    },
+    Split {
+        name: "model.layers.{}.mlp.experts.gate_up_proj",
+        parts: &[Part::of("blk.{}.ffn_gate_exps.weight"), Part::of("blk.{}.ffn_up_exps.weight")],
+        rows: Arrangement::Behind,
+        layout: Layout::Stacked,
+    },
+    Split {
+        name: "model.layers.{}.mlp.experts.down_proj",
+        parts: &[Part::of("blk.{}.ffn_down_exps.weight")],
+        rows: Arrangement::Behind,
+        layout: Layout::Stacked,
+    },
+];
 
 /// Of a gated delta rule's projections.
 pub const DELTA_RULE_KEYS: &[Split] = &[Split {

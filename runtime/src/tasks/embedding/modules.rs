@@ -58,8 +58,10 @@ impl Modules {
             };
             let config = || -> Result<Json> {
                 let name = format!("{path}/config.json");
-                checkpoint.require(&name)?;
-                Ok(checkpoint.json(&name)?.unwrap_or_default())
+                match checkpoint.json(&name)? {
+                    Some(config) => Ok(config),
+                    None => checkpoint.require(&name).map(|_| Json::default()),
+                }
             };
             // Releases differ in the package that a class is in, not in its name.
             match kind.rsplit('.').next().unwrap_or(kind) {

@@ -320,13 +320,18 @@ fn undone(gguf: &Gguf, tensor: &Tensor) -> Result<(Vec<usize>, Option<Undo>)> {
             return Ok((shape, None));
         }
         Change::Squeezed => {
-            if shape.len() == 2 {
-                shape.insert(1, 1);
+            match shape[..] {
+                [_, _] => shape.insert(1, 1),
+                [1, _, _, _] => _ = shape.remove(0),
+                _ => {}
             }
             return Ok((shape, None));
         }
         Change::Shaped => return Ok((vec![shape.iter().product()], None)),
         Change::NegativeExp => return Ok((shape, Some(Undo::LogOfNegative))),
+        Change::NegativeExpHeads => {
+            return Ok((vec![1, 1, shape.iter().product(), 1], Some(Undo::LogOfNegative)));
+        }
         Change::NegativeExpColumn => return Ok((vec![shape.iter().product()], Some(Undo::LogOfNegative))),
         Change::RotaryQueries => RowOrder::halves(config::heads(gguf)? as usize, rows),
         Change::RotaryKeys => RowOrder::halves(config::kv_heads(gguf)? as usize, rows),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft_reference.gguf_converters import decoders, encoder_decoders, encoders, hybrids, mixtures, states
+from weft_reference.gguf_converters import decoders, encoder_decoders, encoders, hybrids, latent, mixtures, states
 from weft_reference.gguf_converters.changes import Array, Change
 from weft_reference.gguf_converters.converter import Converter
 from weft_reference.gguf_converters.splits import Split
@@ -18,13 +18,15 @@ CONVERTERS = (
     | mixtures.CONVERTERS
     | states.CONVERTERS
     | hybrids.CONVERTERS
+    | latent.CONVERTERS
 )
 
 
 def converter_of(config: Any) -> Converter:
-    """That of a configuration: T5's encoder alone and Nemotron-H with experts are architectures of their own."""
-    if config.architectures == ["T5EncoderModel"]:
-        return CONVERTERS["t5encoder"]
+    """That of a configuration: T5's encoder alone, EmbeddingGemma and Nemotron-H with experts are architectures of their own."""
+    own = {"T5EncoderModel": "t5encoder", "Gemma3TextModel": "gemma_embedding"}
+    if config.architectures and config.architectures[0] in own:
+        return CONVERTERS[own[config.architectures[0]]]
     sparse = config.model_type == "nemotron_h" and "moe" in config.layers_block_type
     return CONVERTERS["nemotron_h_moe" if sparse else config.model_type]
 

@@ -65,6 +65,15 @@ TRANSPOSED = {r"(c_attn|c_fc|c_proj)\.weight$": Change(lambda w, _: w.T, lambda 
 SPLIT = {r"query_key_value\.(weight|bias)$": Change(_split, _interleave)}
 
 
+def _ternary(w: Array, _config: Any) -> Array:
+    """Its mean magnitude, nothing, or the negative mean."""
+    scale = max(np.abs(w).mean(), 1e-5)
+    return np.clip(np.round(w / scale), -1, 1) * scale
+
+
+TERNARY = {r"_proj\.weight$": Change(_ternary, lambda w, _: w)}
+
+
 FLAT = {r"shared_expert_gate\.weight$": Change(lambda w, _: w[0], lambda w, _: w[None])}
 
 

@@ -63,6 +63,8 @@ class Converter:
     """What of a configuration's tensors becomes several, or has a name that llama.cpp's tables lack."""
     numbers: Mapping[str, str] = field(default_factory=dict)
     """What of each layer is a number, by patterns of names, which becomes a list of the metadata."""
+    names: str = ""
+    """The architecture by whose table its names are looked up, where the package `gguf` does not know its own yet."""
     extra: Callable[[Any], Mapping[str, Array]] = lambda _config: {}
     """Tensors that it computes of the configuration."""
 

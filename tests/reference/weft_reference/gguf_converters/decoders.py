@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from weft_reference.gguf_converters.changes import PLUS_ONE, ROTARY, SPLIT, TRANSPOSED, Array, head_groups
+from weft_reference.gguf_converters.changes import PLUS_ONE, ROTARY, SPLIT, TERNARY, TRANSPOSED, Array, head_groups
 from weft_reference.gguf_converters.converter import (
     GRANITE,
     GROUPED,
@@ -87,6 +87,13 @@ CONVERTERS = {
     "arcee": Converter("arcee", LLAMA | {"vocab_size": "vocab_size"} | HEAD, ROTARY),
     "qwen2": Converter("qwen2", LLAMA),
     "qwen3": Converter("qwen3", LLAMA | HEAD),
+    "bitnet": Converter(
+        "bitnet",
+        LLAMA | {"hidden_act": "hidden_act"},
+        TERNARY,
+        fixed={"rope.scaling.type": "linear", "rope.scaling.factor": 1.0},
+        renamed={"attn_sub_norm": "inner_attn_ln", "ffn_sub_norm": "ffn_layernorm"},
+    ),
     "gemma": Converter("gemma", LLAMA | HEAD, PLUS_ONE),
     "gemma2": Converter(
         "gemma2",

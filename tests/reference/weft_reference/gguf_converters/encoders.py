@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft_reference.gguf_converters.changes import Change
+from weft_reference.gguf_converters.changes import PLUS_ONE, Change
 from weft_reference.gguf_converters.converter import HEAD, LLAMA, MLP, NORM, SIZES, Converter
 
 
@@ -59,6 +59,13 @@ CONVERTERS = {
         rope=False,
         fixed={"attention.causal": False, "attention.layer_norm_epsilon": 1e-12},
     ),
+    "jina_embeddings_v3": Converter(
+        "jina-bert-v3",
+        {name: key for name, key in (SIZES | MLP | NORM).items() if name != "context_length"},
+        fixed={"attention.causal": False},
+        made=lambda c: {"context_length": c.max_position_embeddings - _padding(c)},
+        dropped=("pooler.dense",),
+    ),
     "modernbert": Converter(
         "modern-bert",
         SIZES
@@ -74,5 +81,12 @@ CONVERTERS = {
         made=_modernbert,
     ),
     "nomic_bert": Converter("nomic-bert", SIZES | MLP | NORM, fixed={"attention.causal": False}, prefix="nomic_bert."),
+    "gemma_embedding": Converter(
+        "gemma-embedding",
+        LLAMA | HEAD,
+        PLUS_ONE,
+        # As `config.json` has it: the positions on both sides, where the loaded configuration has those on one and its own.
+        made=lambda c: {"attention.sliding_window": 2 * (c.sliding_window - 1)},
+    ),
     "eurobert": Converter("eurobert", LLAMA | HEAD, fixed={"attention.causal": False}),
 }

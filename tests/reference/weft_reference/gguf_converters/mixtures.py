@@ -19,7 +19,15 @@ from weft_reference.gguf_converters.converter import (
     WINDOW,
     Converter,
 )
-from weft_reference.gguf_converters.splits import GPT_OSS_SPLITS, GRANITE_SPLITS, LATENT_SPLITS, LLAMA4_SPLITS
+from weft_reference.gguf_converters.splits import (
+    DBRX_SPLITS,
+    GPT_OSS_SPLITS,
+    GRANITE_SPLITS,
+    HY_V3_SPLITS,
+    LATENT_SPLITS,
+    LLAMA4_SPLITS,
+    MIMO2_SPLITS,
+)
 
 LATENT = (
     SIZES
@@ -35,7 +43,7 @@ LATENT = (
 )
 
 
-def _latent_sizes(c: Any) -> dict[str, Any]:
+def latent_sizes(c: Any) -> dict[str, Any]:
     """Keys and values as one head of the latent vectors, and the heads' own widths under keys of their own."""
     sizes: dict[str, Any] = {
         "attention.head_count_kv": 1,
@@ -44,9 +52,28 @@ def _latent_sizes(c: Any) -> dict[str, Any]:
         "attention.key_length_mla": c.qk_nope_head_dim + c.qk_rope_head_dim,
         "attention.value_length_mla": c.v_head_dim,
     }
-    if all_dim := c.rope_parameters.get("mscale_all_dim"):
+    if all_dim := (getattr(c, "rope_parameters", None) or {}).get("mscale_all_dim"):
         sizes["rope.scaling.yarn_log_multiplier"] = 0.1 * all_dim
     return sizes
+
+
+def _dbrx(c: Any) -> dict[str, Any]:
+    return {
+        "feed_forward_length": c.ffn_config.ffn_hidden_size,
+        "attention.head_count_kv": c.attn_config.kv_n_heads,
+        "attention.clamp_kqv": float(c.attn_config.clip_qkv),
+        "expert_count": c.ffn_config.moe_num_experts,
+        "expert_used_count": c.ffn_config.moe_top_k,
+    }
+
+
+def _mimo2(c: Any) -> dict[str, Any]:
+    """Which layers have a window, and key heads by layer."""
+    slides = [int(kind == "sliding_attention") for kind in c.layer_types]
+    return {
+        "attention.sliding_window_pattern": slides,
+        "attention.head_count_kv": [c.num_key_value_heads * (1 + sliding) for sliding in slides],
+    }
 
 
 CONVERTERS = {
@@ -70,6 +97,47 @@ CONVERTERS = {
             "interleave_moe_layer_step": "interleave_moe_layer_step",
         },
         splits=lambda _: LLAMA4_SPLITS,
+    ),
+    "dbrx": Converter(
+        "dbrx",
+        SIZES,
+        fixed={"attention.layer_norm_epsilon": 1e-5},
+        made=_dbrx,
+        splits=lambda _: DBRX_SPLITS,
+    ),
+    "mimo_v2_flash": Converter(
+        "mimo2",
+        SIZES
+        | MLP
+        | RMS
+        | WINDOW
+        | USED
+        | {
+            "attention.key_length": "head_dim",
+            "attention.value_length": "v_head_dim",
+            "attention.value_scale": "attention_value_scale",
+            "expert_count": "n_routed_experts",
+            "expert_feed_forward_length": "moe_intermediate_size",
+            "expert_group_count": "n_group",
+            "expert_group_used_count": "topk_group",
+        },
+        fixed={"expert_gating_func": 2},
+        made=_mimo2,
+        splits=lambda _: MIMO2_SPLITS,
+    ),
+    "mellum": Converter(
+        "mellum",
+        LLAMA | HEAD | WINDOW | EXPERTS,
+        made=lambda c: {"attention.sliding_window_pattern": [kind == "sliding_attention" for kind in c.layer_types]},
+        names="qwen3moe",
+    ),
+    "hy_v3": Converter(
+        "hy_v3",
+        LLAMA | HEAD | EXPERTS | {"expert_weights_scale": "router_scaling_factor"},
+        fixed={"expert_gating_func": 2, "expert_weights_norm": True},
+        made=lambda c: {"expert_shared_feed_forward_length": c.moe_intermediate_size * c.num_shared_experts},
+        splits=lambda _: HY_V3_SPLITS,
+        names="dots1",
     ),
     "qwen2_moe": Converter(
         "qwen2moe",
@@ -102,16 +170,16 @@ CONVERTERS = {
         splits=lambda _: GPT_OSS_SPLITS,
     ),
     "deepseek_v2": Converter(
-        "deepseek2", LATENT, fixed={"expert_gating_func": 1}, made=_latent_sizes, splits=lambda _: LATENT_SPLITS
+        "deepseek2", LATENT, fixed={"expert_gating_func": 1}, made=latent_sizes, splits=lambda _: LATENT_SPLITS
     ),
     "deepseek_v3": Converter(
-        "deepseek2", LATENT, fixed={"expert_gating_func": 2}, made=_latent_sizes, splits=lambda _: LATENT_SPLITS
+        "deepseek2", LATENT, fixed={"expert_gating_func": 2}, made=latent_sizes, splits=lambda _: LATENT_SPLITS
     ),
     "glm4_moe_lite": Converter(
         "deepseek2",
         LATENT,
         fixed={"expert_gating_func": 2},
-        made=lambda c: _latent_sizes(c) | {"leading_dense_block_count": c.mlp_layer_types.count("dense")},
+        made=lambda c: latent_sizes(c) | {"leading_dense_block_count": c.mlp_layer_types.count("dense")},
         splits=lambda _: LATENT_SPLITS,
     ),
     "olmoe": Converter("olmoe", LLAMA | USED | {"expert_count": "num_experts"}),

@@ -85,6 +85,12 @@ LATENT_SPLITS = {
 }
 
 
+BATCHED_SPLITS = {
+    r"experts\.gate_up_proj$": _same("blk.{}.ffn_gate_up_exps.weight"),
+    r"experts\.down_proj$": _same("blk.{}.ffn_down_exps.weight"),
+}
+
+
 def hybrid_splits(c: Any) -> dict[str, Split]:
     """Granite's; without experts, the shared one is the MLP."""
     if c.num_local_experts:
@@ -121,13 +127,36 @@ DELTA_SPLITS = {
 GEMMA3N_SPLITS = {r"altup\.correct_output_scale$": _same("blk.{}.altup_correct_scale.weight")}
 
 
-GEMMA4_SPLITS = {
+GEMMA4_SPLITS = BATCHED_SPLITS | {
     r"layer_scalar$": _same("blk.{}.layer_output_scale.weight"),
     r"router\.scale$": _same("blk.{}.ffn_gate_inp.scale"),
     r"router\.per_expert_scale$": _same("blk.{}.ffn_down_exps.scale"),
-    r"experts\.gate_up_proj$": _same("blk.{}.ffn_gate_up_exps.weight"),
-    r"experts\.down_proj$": _same("blk.{}.ffn_down_exps.weight"),
 }
+
+
+def _by_expert(w: Array, c: Any) -> Array:
+    return w.reshape(c.ffn_config.moe_num_experts, -1, w.shape[-1])
+
+
+def _flat(w: Array) -> Array:
+    return w.reshape(-1, w.shape[-1])
+
+
+DBRX_SPLITS = {
+    r"mlp\.w1$": Split((GATE_UP_WEIGHT[0],), lambda w, c: [_by_expert(w, c)], lambda parts, _: _flat(parts[0])),
+    r"mlp\.v1$": Split((GATE_UP_WEIGHT[1],), lambda w, c: [_by_expert(w, c)], lambda parts, _: _flat(parts[0])),
+    r"mlp\.w2$": Split(
+        ("blk.{}.ffn_down_exps.weight",),
+        lambda w, c: [_turned(_by_expert(w, c))],
+        lambda parts, _: _flat(_turned(parts[0])),
+    ),
+}
+
+
+HY_V3_SPLITS = {r"expert_bias$": _same("blk.{}.exp_probs_b")}
+
+
+MIMO2_SPLITS = {r"attention_sink_bias$": _same("blk.{}.attn_sinks.weight")}
 
 
 LLAMA4_SPLITS = {

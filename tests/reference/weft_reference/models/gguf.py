@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import transformers
-
+from weft_reference.gguf_cases import TINY, batch, but, case, every, in_turn
 from weft_reference.gguf_files import GgufCase
 from weft_reference.gguf_tokenizers import TokenizerCase, tokenizers
 from weft_reference.inputs import text_batch
@@ -14,65 +13,16 @@ from weft_reference.inputs import text_batch
 ROOTS = ("gguf",)
 MODELS = ("gguf",)
 
-TINY: dict[str, Any] = {
-    "vocab_size": 61,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
 WIDE = TINY | {"hidden_size": 256, "intermediate_size": 256, "num_attention_heads": 8}
 SIMPLE = ("F16", "BF16", "F32", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "MXFP4")
 # One tensor of a layer each: 256 elements are a block.
 WIDE_KINDS = ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS", "TQ1_0", "TQ2_0")
 GEMMA3N: dict[str, Any] = {"head_dim": 16, "sliding_window": 4, "laurel_rank": 32, "config_class": "Gemma3nTextConfig"}
-
-
-def batch() -> dict[str, Any]:
-    made = text_batch(61, (11, 7), "right")
-    return {name: made[name] for name in ("input_ids", "attention_mask")}
-
-
-def every(kind: str) -> Callable[[str, tuple[int, ...]], str]:
-    """All matrices in one type but those whose rows are no whole blocks, as `llama-quantize --pure`."""
-
-    def of(_name: str, shape: tuple[int, ...]) -> str:
-        return kind if shape[-1] % 32 == 0 else "F16"
-
-    return of
-
-
-def but(kinds: dict[str, str], rest: str) -> Callable[[str, tuple[int, ...]], str]:
-    """Tensors of some names in a type of their own."""
-    return lambda name, shape: every(next((kind for part, kind in kinds.items() if part in name), rest))(name, shape)
-
-
-def in_turn(kinds: tuple[str, ...]) -> Callable[[str, tuple[int, ...]], str]:
-    """The matrices of the layers in these types, one after the other."""
-    given: dict[str, str] = {}
-
-    def of(name: str, shape: tuple[int, ...]) -> str:
-        if not name.startswith("blk.") or shape[-1] % 256 != 0:
-            return "Q8_0"
-        return given.setdefault(name, kinds[len(given) % len(kinds)])
-
-    return of
-
-
-def case(model: str, name: str, prefix: str, kind: Any, base: dict[str, Any] = TINY, **changes: Any) -> GgufCase:
-    config_class = changes.pop("config_class", f"{prefix}Config")
-    head = changes.pop("head", "ForCausalLM")
-    dropped = changes.pop("without", ())
-    inputs = changes.pop("inputs", None) or batch()
-    added, metadata = changes.pop("added", {}), changes.pop("metadata", {})
-    fields = {field: value for field, value in (base | changes).items() if field not in dropped}
-    config = getattr(transformers, config_class)(**fields)
-    return GgufCase(f"gguf/{model}/{name}", f"{prefix}{head}", config, inputs, kind, metadata=metadata, added=added)
+LATENT: dict[str, Any] = {"q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 32, "qk_rope_head_dim": 8, "v_head_dim": 32}
+LATENT |= {"num_key_value_heads": 4, "num_hidden_layers": 3, "n_routed_experts": 4, "num_experts_per_tok": 2}
+LATENT |= {"moe_intermediate_size": 32, "n_shared_experts": 2, "first_k_dense_replace": 1, "routed_scaling_factor": 1.5}
+YARN: dict[str, Any] = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}
+YARN |= {"mscale": 0.7, "mscale_all_dim": 0.7}
 
 
 def next_token_layer(layer: int) -> dict[str, tuple[int, ...]]:
@@ -106,6 +56,8 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
         made = text_batch(61, (11, 7), "right", pad=1)
         own["inputs"] = {name: made[name] for name in ("input_ids", "attention_mask")}
         yield case(model, "q8_0", prefix, every("Q8_0"), **own)
+    padded = {"head": "Model", "type_vocab_size": 1, "pad_token_id": 1, "without": ("num_key_value_heads",), "inputs": own["inputs"]}
+    yield case("jina_embeddings_v3", "q8_0", "JinaEmbeddingsV3", every("Q8_0"), **padded)
     small = {"dim": 32, "hidden_dim": 64, "n_layers": 2, "n_heads": 4}
     yield case("distilbert", "q8_0", "DistilBert", every("Q8_0"), {"vocab_size": 61, "max_position_embeddings": 64}, head="Model", **small)
     modern = {"num_hidden_layers": 4, "local_attention": 4, "head": "Model", "without": ("num_key_value_heads",)}
@@ -115,6 +67,7 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     moe = {"num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
     yield case("qwen2_moe", "q4_0", "Qwen2Moe", every("Q4_0"), shared_expert_intermediate_size=32, **moe)
     yield case("qwen3_moe", "q4_0", "Qwen3Moe", every("Q4_0"), head_dim=16, norm_topk_prob=True, **moe)
+    yield case("bitnet", "q8_0", "BitNet", every("Q8_0"), hidden_act="silu", tie_word_embeddings=True)
     yield case("gemma", "q8_0", "Gemma", every("Q8_0"), head_dim=16)
     window = {"head_dim": 16, "sliding_window": 4}
     yield case("gemma2", "q8_0", "Gemma2", every("Q8_0"), query_pre_attn_scalar=16, **window)
@@ -128,6 +81,8 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
         num_hidden_layers=6,
         **window,
     )
+    both = {"use_bidirectional_attention": True, "num_hidden_layers": 6, "config_class": "Gemma3TextConfig", "head": "TextModel"}
+    yield case("gemma3_text", "embedding", "Gemma3", every("Q8_0"), query_pre_attn_scalar=16, **window | both)
     yield case("phi", "q8_0", "Phi", every("Q8_0"), num_key_value_heads=4)
     yield case("phi3", "q8_0", "Phi3", every("Q8_0"))
     yield case("starcoder2", "q8_0", "Starcoder2", every("Q8_0"))
@@ -184,6 +139,8 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     layers = ["conv", "full_attention", "conv"]
     yield case("lfm2", "q8_0", "Lfm2", every("Q8_0"), num_hidden_layers=3, layer_types=layers, conv_L_cache=3)
     yield from split()
+    yield from latent()
+    yield from mixtures()
     yield from hybrids()
     yield from gemma3n()
     yield from gemma4()
@@ -202,11 +159,7 @@ def split() -> Iterator[GgufCase]:
     yield case("granitemoe", "f16", "GraniteMoe", every("F16"), **granite)
     yield case("granitemoe", "mixed", "GraniteMoe", but({"ffn_gate_exps": "Q8_0"}, "Q4_0"), **granite)
     yield case("granitemoeshared", "q4_1", "GraniteMoeShared", every("Q4_1"), shared_intermediate_size=32, **granite)
-    latent = {"q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 32, "qk_rope_head_dim": 8, "v_head_dim": 32}
-    latent |= {"num_key_value_heads": 4, "num_hidden_layers": 3, "n_routed_experts": 4, "num_experts_per_tok": 2}
-    latent |= {"moe_intermediate_size": 32, "n_shared_experts": 2, "first_k_dense_replace": 1, "routed_scaling_factor": 1.5}
-    yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}
-    yarn |= {"mscale": 0.7, "mscale_all_dim": 0.7}
+    latent, yarn = LATENT, YARN
     yield case("deepseek_v2", "q4_0", "DeepseekV2", every("Q4_0"), n_group=1, topk_group=1, **latent)
     lite = latent | {"q_lora_rank": None, "rope_parameters": yarn}
     yield case("deepseek_v2", "lite", "DeepseekV2", every("F16"), n_group=1, topk_group=1, **lite)
@@ -248,6 +201,48 @@ def split() -> Iterator[GgufCase]:
     scaled = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 4}
     scaled |= {"beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}
     yield case("ministral3", "q8_0", "Ministral3", every("Q8_0"), head_dim=16, rope_parameters=scaled)
+
+
+def latent() -> Iterator[GgufCase]:
+    """Models with multi-head latent attention that is beside delta attention, sparse, scaled or without experts."""
+    scaled = YARN | {"mscale": 1.0, "mscale_all_dim": 1.0}
+    scaled |= {"llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 4}
+    whole = LATENT | {"n_group": 1, "topk_group": 1, "norm_topk_prob": True}
+    yield case("mistral4", "q4_0", "Mistral4", every("Q4_0"), rope_parameters=scaled, **whole)
+    # Heads enough that no two keys have the score 0, of which any may be read.
+    whole |= {"index_topk": 4, "index_head_dim": 128, "index_n_heads": 8, "qk_rope_head_dim": 64}
+    whole |= {"mlp_layer_types": ["dense", "sparse", "sparse"]}
+    yield case("glm_moe_dsa", "q4_0", "GlmMoeDsa", every("Q4_0"), indexer_types=["full", "shared", "full"], **whole)
+    yield case("deepseek_v32", "q4_0", "DeepseekV32", every("Q4_0"), **whole)
+    names = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "num_key_value_heads")
+    dense = {name: LATENT[name] for name in names}
+    # The row of a padding token would be set to zeros where the file is read.
+    yield case("youtu", "q8_0", "Youtu", every("Q8_0"), without=("pad_token_id",), **dense)
+    delta = {name: LATENT[name] for name in LATENT if name not in ("n_routed_experts", "first_k_dense_replace")}
+    delta |= {"linear_num_heads": 4, "linear_head_dim": 32, "linear_conv_kernel_dim": 3, "num_local_experts": 4}
+    delta |= {"layer_types": ["linear_attention", "full_attention", "linear_attention"]}
+    yield case("kimi_linear", "q4_0", "KimiLinear", every("Q4_0"), **delta | {"q_lora_rank": None})
+    yield case("kimi_linear", "queries", "KimiLinear", every("Q8_0"), **delta | {"linear_head_dim": 16})
+
+
+def mixtures() -> Iterator[GgufCase]:
+    """Mixtures of experts whose configuration is nested, whose layers differ, or whose experts are corrected."""
+    nested: dict[str, Any] = {"attn_config": {"kv_n_heads": 2, "clip_qkv": 0.5, "rope_theta": 10000.0}}
+    nested |= {"ffn_config": {"ffn_hidden_size": 64, "moe_num_experts": 3, "moe_top_k": 2}}
+    nested |= {"vocab_size": 61, "d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 64}
+    yield case("dbrx", "q4_0", "Dbrx", every("Q4_0"), {}, **nested)
+    yield case("dbrx", "f16", "Dbrx", every("F16"), {}, **nested)
+    moe = {"num_experts_per_tok": 2, "moe_intermediate_size": 32, "head_dim": 16, "num_hidden_layers": 3}
+    shared = moe | {"num_experts": 3, "num_shared_experts": 2, "router_scaling_factor": 1.5}
+    yield case("hy_v3", "q4_0", "HYV3", every("Q4_0"), **shared)
+    windows = moe | {"sliding_window": 4, "layer_types": ["full_attention", "sliding_attention", "full_attention"]}
+    rope = {"rope_type": "default", "rope_theta": 10000.0}
+    ropes = {"full_attention": rope, "sliding_attention": rope}
+    yield case("mellum", "q4_0", "Mellum", every("Q4_0"), num_experts=3, rope_parameters=ropes, **windows)
+    partial = rope | {"partial_rotary_factor": 0.5}
+    ropes = {"full_attention": partial | {"rope_theta": 1000.0}, "sliding_attention": partial}
+    flash = windows | {"v_head_dim": 8, "n_routed_experts": 4, "num_key_value_heads": 1, "rope_parameters": ropes}
+    yield case("mimo_v2_flash", "q4_0", "MiMoV2Flash", every("Q4_0"), **flash)
 
 
 def hybrids() -> Iterator[GgufCase]:
