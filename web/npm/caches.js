@@ -4,6 +4,7 @@
 /** Views of elements' bytes. */
 export const TYPES = { float32: Float32Array, float16: Uint16Array, int64: BigInt64Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
 
+/** The tensors of caches, and the buffers that they leave for others. */
 export class Caches {
   #ort;
   #device;

@@ -162,10 +162,10 @@ export class Engine {
 
   /** A tensor that is held: its description as JSON, and its bytes. */
   async readTensor(number) {
-    const { type, dims } = this.#held.get(number);
+    const held = this.#held.get(number);
     // ONNX Runtime Web would take the tensor off the graphics processor.
-    const data = await this.#caches?.read(this.#held.get(number));
-    const tensor = data ? { type, dims, getData: () => data } : this.#held.get(number);
+    const data = await this.#caches?.read(held);
+    const tensor = data ? { type: held.type, dims: held.dims, getData: () => data } : held;
     const [described, all] = await bytesOf([['held', tensor]]);
     return [JSON.stringify(described), all];
   }
