@@ -39,6 +39,7 @@ OTHERWISE = {
     "arcee/q8_0": "has no bias of the output projection",
     "deepseek_v2/lite": "takes queries without latent vectors in files of 26 or 27 layers alone",
     "exaone4/q8_0": "has windows in files of 64 layers alone",
+    "hy_v4/q4_0": "turns neighbouring dimensions, where the reference turns halves",
     "kimi_linear/queries": "takes queries without latent vectors alone",
     "phimoe/q4_0": "weighs the two best experts by one softmax, where the reference masks scores for each",
     "qwen3_next/widths": "has values as wide as keys",

@@ -4,6 +4,7 @@
 //! Reference: `convert_hf_to_gguf.py` and `gguf-py`'s `tensor_mapping.py` of llama.cpp, `GGUF_CONFIG_MAPPING` and
 //! `TENSOR_PROCESSORS` of transformers.
 
+mod bailing;
 mod bitnet;
 mod dbrx;
 mod decoders;
@@ -14,11 +15,15 @@ mod gemma;
 mod hybrids;
 mod kimi;
 mod latent;
+mod lightning;
 mod llama4;
 mod mixtures;
 mod names;
+mod sinks;
+mod sliding_gates;
 mod sliding_mixtures;
 mod splits;
+mod stacks;
 mod states;
 mod t5;
 
@@ -140,6 +145,8 @@ pub enum When {
     LacksTensor(&'static str),
     /// Those with a vocabulary of this kind.
     Tokenizer(&'static str),
+    /// Those whose texts are split in this way before tokens are merged.
+    TextSplit(&'static str),
 }
 
 /// Where a field of `config.json` comes from; keys are without the architecture's name.
@@ -175,6 +182,8 @@ pub enum Source {
     Fixed(&'static str),
     /// `layer_types`: which layers have a window, as the key says for each; nothing where there is no such list.
     LayerTypes,
+    /// `layer_types`: as [`Source::LayerTypes`]; without a list, of so many layers the first has none, where the file has windows.
+    WindowPeriod(u64),
     /// `layer_types`: layers without key heads have no attention, but this.
     KeyHeadLayers(&'static str),
     /// `mlp_layer_types`: the first layers are dense, so many as the key `leading_dense_block_count` says, and the rest sparse.
@@ -201,6 +210,11 @@ pub enum Source {
     Differs(&'static str),
     /// A key's number, or those of all layers.
     Each(&'static str),
+    /// A key's numbers, where the file has one for each layer.
+    ForLayers(&'static str),
+    /// The base of rotary position embeddings of each layer that has them, as the key says for each, else 0; nothing where
+    /// there is no such list.
+    LayerBases(&'static str),
     /// The shares of a normal distribution below a key's numbers, one for each layer; nothing where there is none.
     NormalShares(&'static str),
     /// A key's number for the layers whose attention slides, or for the others.
@@ -209,6 +223,8 @@ pub enum Source {
     IsNot(&'static str, u64),
     /// One of two, as JSON, by whether this key is true.
     Choice(&'static str, [&'static str; 2]),
+    /// One of two, as JSON, by whether a key is this number.
+    ByNumber(&'static str, u64, [&'static str; 2]),
     /// A key's value by that of another.
     Quotient(&'static str, &'static str),
     /// The width of a head: the key's value, or that of the embeddings by the number of heads.
@@ -258,6 +274,8 @@ pub enum Change {
     NegativeExp,
     /// As [`Change::NegativeExp`], and a vector became columns of one number.
     NegativeExpColumn,
+    /// `A_log` became `exp(A_log)`, and a vector became columns of one number.
+    ExpColumn,
     /// As [`Change::NegativeExp`], of `[1, 1, heads, 1]`, of which axes of one may be left out.
     NegativeExpHeads,
 }
@@ -278,6 +296,8 @@ pub const TEXT_HALVES: &[&str] = &[
     "hunyuan_vl",
     "cogvlm",
     "deepseek2-ocr",
+    "chameleon",
+    "muse-glimmer",
 ];
 
 /// The names of all, for messages.
@@ -299,9 +319,14 @@ fn every() -> impl Iterator<Item = &'static Architecture> {
         mixtures::ALL,
         dbrx::ALL,
         sliding_mixtures::ALL,
+        sliding_gates::ALL,
+        sinks::ALL,
+        stacks::ALL,
         states::ALL,
         hybrids::ALL,
         kimi::ALL,
+        bailing::ALL,
+        lightning::ALL,
         gemma::ALL,
         llama4::ALL,
         t5::ALL,

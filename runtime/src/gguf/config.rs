@@ -2,6 +2,8 @@
 
 mod layers;
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::Gguf;
@@ -31,6 +33,9 @@ pub(super) fn model(gguf: &Gguf, models: &[&str]) -> Option<&'static Model> {
         When::LacksTensor(name) => gguf.tensor(name).is_none(),
         When::Tokenizer(kind) => {
             gguf.files[0].metadata.get("tokenizer.ggml.model").and_then(Value::text) == Some(kind)
+        }
+        When::TextSplit(kind) => {
+            gguf.files[0].metadata.get("tokenizer.ggml.pre").and_then(Value::text) == Some(kind)
         }
     };
     let mut candidates = gguf.architecture.models.iter().filter(fits);
@@ -108,6 +113,7 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
         Source::LayerTypes => by_layer(gguf, "attention.sliding_window_pattern", |window| {
             if window == 0.0 { "full_attention" } else { "sliding_attention" }
         }),
+        Source::WindowPeriod(period) => Some(layers::windows(gguf, *period)?),
         Source::KeyHeadLayers(other) => {
             let word = |heads| if heads == 0.0 { *other } else { "full_attention" };
             by_layer(gguf, "attention.head_count_kv", word)
@@ -131,6 +137,8 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
             let numbers = layers::of_all(gguf, key)?;
             Some(if let [one] = numbers[..] { json!(one) } else { json!(numbers) })
         }
+        Source::ForLayers(key) => numbers(gguf, key).map(|numbers| layers::whole_numbers(&numbers)),
+        Source::LayerBases(key) => layers::bases(gguf, key)?,
         Source::NormalShares(key) => {
             let share = |number| if number > -MOST_DEVIATIONS { normal_share(number) } else { 0.0 };
             numbers(gguf, key).map(|numbers| numbers.into_iter().map(share).collect())
@@ -139,6 +147,10 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
         Source::IsNot(key, number) => Some(json!(gguf.value(key).and_then(Value::whole) != Some(*number))),
         Source::Choice(key, [yes, no]) => {
             let is = gguf.value(key).and_then(Value::json) == Some(Json::Bool(true));
+            serde_json::from_str(if is { yes } else { no }).ok()
+        }
+        Source::ByNumber(key, number, [yes, no]) => {
+            let is = gguf.value(key).and_then(Value::whole) == Some(*number);
             serde_json::from_str(if is { yes } else { no }).ok()
         }
         Source::LeadingDense => {
@@ -176,6 +188,16 @@ pub(crate) fn end_of_layers(gguf: &Gguf) -> Option<u64> {
     whole("block_count")?.checked_sub(behind)
 }
 
+/// The layers with a tensor.
+pub(crate) fn layers_with(gguf: &Gguf, tensor: &str) -> BTreeSet<u64> {
+    layers::with(gguf, tensor)
+}
+
+/// How many layers each stack of a model has whose blocks are those of one stack, then those of another.
+pub(crate) fn layers_of_stack(gguf: &Gguf) -> Option<u64> {
+    gguf.value("hrm.layers_per_stack").and_then(Value::whole).filter(|layers| *layers > 0)
+}
+
 fn layer_count(gguf: &Gguf) -> Result<u64> {
     match end_of_layers(gguf) {
         Some(end) => Ok(end),
@@ -207,8 +229,8 @@ fn optional(gguf: &Gguf, keys: &[&str]) -> Result<Option<Json>> {
     let name = format!("{}.{key}", gguf.architecture.name);
     let numbers = numbers(gguf, key).unwrap_or_default();
     match numbers.first() {
-        Some(first) if numbers.iter().all(|number| number == first) && first.fract() == 0.0 => {
-            Ok(Some(json!(*first as i64)))
+        Some(first) if numbers.iter().all(|number| number == first) => {
+            Ok(Some(if first.fract() == 0.0 { json!(*first as i64) } else { json!(first) }))
         }
         _ => {
             Err(gguf
@@ -277,15 +299,8 @@ fn rope(gguf: &Gguf) -> Result<Option<Json>> {
     let mut rope = if proportional { self::proportional(gguf)? } else { scaling(gguf)? };
     rope.insert("rope_theta".to_owned(), theta);
     // All of a head where the file does not say, whatever the architecture's `config.json` has as a standard.
-    let mut share = 1.0;
-    let turned = gguf.value("rope.dimension_count").and_then(Value::whole);
-    if let Some(turned) = turned.filter(|_| gguf.architecture.rope != Rope::Part && !proportional) {
-        let width = head_dim(gguf)?;
-        if turned > width || turned == 0 {
-            return Err(gguf.wrong(format!("turns {turned} of the {width} dimensions of a head")));
-        }
-        share = turned as f64 / width as f64;
-    }
+    let in_part = gguf.architecture.rope == Rope::Part || proportional;
+    let share = if in_part { 1.0 } else { turned_share(gguf, "rope.dimension_count")?.unwrap_or(1.0) };
     rope.entry("partial_rotary_factor").or_insert_with(|| json!(share));
     let local = match gguf.architecture.rope {
         Rope::ByLayers(local) => Some(local),
@@ -297,12 +312,23 @@ fn rope(gguf: &Gguf) -> Result<Option<Json>> {
             let local = optional(gguf, &["rope.freq_base_swa"])?.unwrap_or_else(|| json!(local));
             let mut sliding = json!({"rope_type": "default", "rope_theta": local});
             if !proportional {
-                sliding["partial_rotary_factor"] = json!(share);
+                let own = turned_share(gguf, "rope.dimension_count_swa")?;
+                sliding["partial_rotary_factor"] = json!(own.unwrap_or(share));
             }
             json!({"full_attention": rope, "sliding_attention": sliding})
         }
         None => Json::Object(rope),
     }))
+}
+
+/// The share of a head that turns, by how many dimensions a key says.
+fn turned_share(gguf: &Gguf, key: &str) -> Result<Option<f64>> {
+    let Some(turned) = gguf.value(key).and_then(Value::whole) else { return Ok(None) };
+    let width = head_dim(gguf)?;
+    if turned > width || turned == 0 {
+        return Err(gguf.wrong(format!("turns {turned} of the {width} dimensions of a head")));
+    }
+    Ok(Some(turned as f64 / width as f64))
 }
 
 /// The share of a head that turns: frequencies behind it are divided by so much that they do not.

@@ -251,6 +251,25 @@ fn sliding_layers_turn_the_same_share_of_a_head_and_have_key_heads_of_their_own(
     assert_eq!(config["mlp_layer_types"], serde_json::json!(["dense", "sparse", "sparse"]));
 }
 
+#[test]
+fn lists_for_layers_and_their_standards_are_read() {
+    let gated = config("laguna/q4_0");
+    assert_eq!(gated["num_attention_heads_per_layer"], serde_json::json!([2, 4, 4, 4, 2]));
+    // The file has a window, and does not say which layers.
+    let [full, sliding] = ["full_attention", "sliding_attention"];
+    assert_eq!(gated["layer_types"], serde_json::json!([full, sliding, sliding, sliding, full]));
+    let turned = |kind| gated["rope_parameters"][kind]["partial_rotary_factor"].as_f64();
+    assert_eq!([turned(full), turned(sliding)], [Some(0.5), Some(1.0)]);
+    assert_eq!(config("laguna/full")["layer_types"], serde_json::json!([full, full]));
+    let bases = &config("granite_swa/some-positions")["layer_rope_theta"];
+    assert_eq!(*bases, serde_json::json!([0.0, 10_000.0, 10_000.0]));
+    assert_eq!(config("granite_swa/q8_0")["model_type"], "granite_swa");
+    assert_eq!(config("granitemoe_swa/q4_0")["model_type"], "granitemoe_swa");
+    assert_eq!(config("solar_open/q4_0")["model_type"], "solar_open");
+    // A bound that all layers share, which is no whole number.
+    assert_eq!(config("hy_v4/q4_0")["swiglu_limit"], 0.5);
+}
+
 /// A file's bytes with another key, a number, and one that fills the added bytes up to a multiple of 32 and those that are missing.
 fn with_number(mut bytes: Vec<u8>, key: &str, number: u32, missing: usize) -> Vec<u8> {
     let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();

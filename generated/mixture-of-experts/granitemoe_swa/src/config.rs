@@ -60,7 +60,7 @@ pub struct Config {
     pub sliding_window: Option<usize>,
     /// The attention type of each layer.
     pub layer_types: Option<Vec<String>>,
-    /// `layer_rope_theta` of `config.json`.
+    /// The base of rotary position embeddings of each layer; 0 for none.
     pub layer_rope_theta: Option<Vec<f64>>,
     /// Experts in each layer that has any.
     pub num_local_experts: usize,

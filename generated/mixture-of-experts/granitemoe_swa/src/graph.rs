@@ -76,7 +76,7 @@ impl Inputs {
 /// What attention of a layer takes besides hidden states: rotary embeddings, mask and cache.
 struct LayerContext<'a> {
     index: usize,
-    rotary: &'a Rotary,
+    rotary: Option<&'a Rotary>,
     mask: &'a Tensor,
     cache: &'a Cache,
 }
@@ -100,14 +100,21 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
             .unwrap_or(!index.is_multiple_of(4));
-        let rotary = nn::rope_with(
-                &c.rope_parameters,
-                nn::of_layer(&c.layer_rope_theta, index),
+        let rotary = if nn::of_layer(&c.layer_rope_theta, index).is_none_or(|value| value != 0.0)
+        {
+            Some(
+                nn::rope_with(
+                        &c.rope_parameters,
+                        nn::of_layer(&c.layer_rope_theta, index),
+                    )
+                    .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?,
             )
-            .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
+        } else {
+            None
+        };
         let context = LayerContext {
             index,
-            rotary: &rotary,
+            rotary: rotary.as_ref(),
             mask: if is_sliding { &window } else { &mask },
             cache: &inputs.cache,
         };
@@ -139,7 +146,12 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
+    let (q, k) = match context.rotary {
+        Some(rotary) => {
+            rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?
+        }
+        None => (q, k),
+    };
     let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
     let sinks = g.weight(&w.name("sinks"), &[c.num_attention_heads])?;
     let (k, v, mask) = nn::attention_sinks(g, &k, &v, context.mask, &sinks)?;

@@ -262,6 +262,17 @@ pub const ALL: &[Architecture] = &[
         ],
         &[DECODER, HUNYUAN_NORMS, PRE_NORMS, EXPERTS, HUNYUAN_GATE, SHARED_MLP],
     ),
+    // Upstage's files have its name, but for how texts are split.
+    plain(
+        "glm4moe",
+        &[Model {
+            model_type: "solar_open",
+            class: "SolarOpenForCausalLM",
+            when: When::TextSplit("solar-open"),
+        }],
+        &[SIZES, KV_HEADS, HEADS, RMS, ROUTED, &[("attention_bias", Has("blk.0.attn_q.bias"))]],
+        &[DECODER, POST_ATTENTION_NORM, EXPERTS, SHARED_EXPERTS, ROUTER_BIAS],
+    ),
     plain(
         "glm4moe",
         &[one("glm4_moe", "Glm4MoeForCausalLM")],

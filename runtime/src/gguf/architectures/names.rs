@@ -1,7 +1,8 @@
 //! Names of tensors: in files, and in checkpoints; `{}` is the number of a layer, and in the latter's second place that of
 //! an expert, of which files hold all in one tensor.
 
-/// (in files, in checkpoints), both without `.weight` and `.bias` where those are the same.
+/// (in files, in checkpoints), both without `.weight` and `.bias` where those are the same. `{stack}` is the letter of a stack
+/// of layers; behind ` with ` is a tensor that a layer has for the name to be its.
 pub type Names = [(&'static str, &'static str)];
 
 /// Of a decoder as Llama's, but for its MLP and norms.

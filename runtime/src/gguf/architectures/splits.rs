@@ -67,25 +67,27 @@ const LATENT_KEY: Split = Split {
 /// Of Mistral 4: these, and experts whose gates come first, in one tensor or two.
 pub const LATENT_EXPERTS: &[Split] = &[
     LATENT_KEY,
-    Split {
-        name: "model.layers.{}.mlp.experts.gate_up_proj",
-        parts: &[Part::of("blk.{}.ffn_gate_up_exps.weight")],
-        rows: Arrangement::Behind,
-        layout: Layout::Stacked,
-    },
-    Split {
-        name: "model.layers.{}.mlp.experts.gate_up_proj",
-        parts: &[Part::of("blk.{}.ffn_gate_exps.weight"), Part::of("blk.{}.ffn_up_exps.weight")],
-        rows: Arrangement::Behind,
-        layout: Layout::Stacked,
-    },
-    Split {
-        name: "model.layers.{}.mlp.experts.down_proj",
-        parts: &[Part::of("blk.{}.ffn_down_exps.weight")],
-        rows: Arrangement::Behind,
-        layout: Layout::Stacked,
-    },
+    stacked("model.layers.{}.mlp.experts.gate_up_proj", &[Part::of("blk.{}.ffn_gate_up_exps.weight")]),
+    stacked("model.layers.{}.mlp.experts.gate_up_proj", GATES),
+    stacked("model.layers.{}.mlp.experts.down_proj", DOWN),
 ];
+
+/// Of Granite with windows: such experts, under its own names.
+pub const GRANITE_STACKED: &[Split] = &[
+    stacked(
+        "model.layers.{}.block_sparse_moe.experts.gate_up_proj",
+        &[Part::of("blk.{}.ffn_gate_up_exps.weight")],
+    ),
+    stacked("model.layers.{}.block_sparse_moe.experts.gate_up_proj", GATES),
+    stacked("model.layers.{}.block_sparse_moe.experts.down_proj", DOWN),
+];
+
+const GATES: &[Part] = &[Part::of("blk.{}.ffn_gate_exps.weight"), Part::of("blk.{}.ffn_up_exps.weight")];
+const DOWN: &[Part] = &[Part::of("blk.{}.ffn_down_exps.weight")];
+
+const fn stacked(name: &'static str, parts: &'static [Part]) -> Split {
+    Split { name, parts, rows: Arrangement::Behind, layout: Layout::Stacked }
+}
 
 /// Of a gated delta rule's projections.
 pub const DELTA_RULE_KEYS: &[Split] = &[Split {

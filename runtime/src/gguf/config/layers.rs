@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
-use super::{MOST_LAYERS, Result, end_of_layers, layer_count, numbers, required};
+use super::{MOST_LAYERS, Result, by_layer, end_of_layers, layer_count, numbers, optional, required};
 use crate::gguf::Gguf;
 
 /// The layers with a tensor.
@@ -55,6 +55,31 @@ pub(super) fn of_all(gguf: &Gguf, key: &str) -> Result<Vec<u64>> {
         Some(numbers) => Ok(numbers.into_iter().map(|number| number as u64).collect()),
         None => Ok(vec![required(gguf, &[key])?.as_u64().unwrap_or(0)]),
     }
+}
+
+/// Which layers have a window: as a list says, else all of so many but the first; none of a file without windows.
+pub(super) fn windows(gguf: &Gguf, period: u64) -> Result<Json> {
+    let key = "attention.sliding_window_pattern";
+    let word = |slides| if slides { "sliding_attention" } else { "full_attention" };
+    if let Some(list) = by_layer(gguf, key, |window| word(window != 0.0)) {
+        return Ok(list);
+    }
+    let window = optional(gguf, &["attention.sliding_window"])?.and_then(|window| window.as_u64());
+    let period = optional(gguf, &[key])?.and_then(|period| period.as_u64()).unwrap_or(period).max(1);
+    let slides = |layer: u64| window.is_some_and(|window| window > 0) && !layer.is_multiple_of(period);
+    Ok((0..count(gguf)?).map(|layer| word(slides(layer))).collect())
+}
+
+/// The base of each layer's rotary position embeddings, 0 of one without.
+pub(super) fn bases(gguf: &Gguf, key: &str) -> Result<Option<Json>> {
+    let base = optional(gguf, &["rope.freq_base"])?.unwrap_or_else(|| json!(10_000.0));
+    let of_layer = |turns| if turns == 0.0 { json!(0.0) } else { base.clone() };
+    Ok(numbers(gguf, key).map(|numbers| numbers.into_iter().map(of_layer).collect()))
+}
+
+/// Numbers as whole ones.
+pub(super) fn whole_numbers(numbers: &[f64]) -> Json {
+    numbers.iter().map(|number| *number as u64).collect()
 }
 
 /// A key's number for the layers whose attention slides, or for the others; none where the file has no such layer.

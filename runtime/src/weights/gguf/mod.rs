@@ -67,6 +67,8 @@ enum Undo {
     /// So many rows of zeros before it.
     Behind(usize),
     Transpose,
+    /// The logarithm of what is positive.
+    Log,
     /// The logarithm of what is negative.
     LogOfNegative,
 }
@@ -184,6 +186,7 @@ impl Tensors {
                 let mut values = self.values(entry)?;
                 match undo {
                     Undo::MinusOne => values.iter_mut().for_each(|value| *value -= 1.0),
+                    Undo::Log => values.iter_mut().for_each(|value| *value = value.ln()),
                     Undo::LogOfNegative => values.iter_mut().for_each(|value| *value = (-*value).ln()),
                     _ => {}
                 }
@@ -332,6 +335,7 @@ fn undone(gguf: &Gguf, tensor: &Tensor) -> Result<(Vec<usize>, Option<Undo>)> {
         Change::NegativeExpHeads => {
             return Ok((vec![1, 1, shape.iter().product(), 1], Some(Undo::LogOfNegative)));
         }
+        Change::ExpColumn => return Ok((vec![shape.iter().product()], Some(Undo::Log))),
         Change::NegativeExpColumn => return Ok((vec![shape.iter().product()], Some(Undo::LogOfNegative))),
         Change::RotaryQueries => RowOrder::halves(config::heads(gguf)? as usize, rows),
         Change::RotaryKeys => RowOrder::halves(config::kv_heads(gguf)? as usize, rows),

@@ -1,19 +1,32 @@
 //! The checkpoint's names of a file's tensors.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Entry, Place};
-use crate::gguf::Gguf;
+use crate::gguf::{Gguf, config};
 
 /// More experts than any model has.
 const MOST_EXPERTS: usize = 1 << 12;
 
 /// The checkpoint's names by the file's.
-pub(super) struct Names(HashMap<&'static str, &'static str>);
+pub(super) struct Names {
+    by_file: HashMap<&'static str, &'static str>,
+    /// Names of the tensors of some layers, before those of all.
+    of_some: Vec<(&'static str, BTreeSet<u64>, &'static str)>,
+    /// How many blocks are of the first stack, whose letter takes the place of `{stack}`; the rest are of the second.
+    of_stack: Option<u64>,
+}
 
 impl Names {
     pub fn of(gguf: &Gguf) -> Self {
-        Self(gguf.architecture.tensors.iter().copied().flatten().copied().collect())
+        let (mut by_file, mut of_some) = (HashMap::new(), vec![]);
+        for (file, checkpoint) in gguf.architecture.tensors.iter().copied().flatten() {
+            match file.split_once(" with ") {
+                Some((file, tensor)) => of_some.push((file, config::layers_with(gguf, tensor), *checkpoint)),
+                None => _ = by_file.insert(*file, *checkpoint),
+            }
+        }
+        Self { by_file, of_some, of_stack: config::layers_of_stack(gguf) }
     }
 
     /// Adds a tensor under its name, or under those of all experts that it holds; under its own where it has no other.
@@ -46,10 +59,18 @@ impl Names {
     fn named(&self, name: &str) -> Option<String> {
         match layered(name) {
             Some((before, layer, rest)) => {
-                let found = self.0.get(format!("{before}blk.{{}}.{rest}").as_str())?;
-                Some(found.replacen("{}", layer, 1))
+                let (name, number) = (format!("{before}blk.{{}}.{rest}"), layer.parse::<u64>().ok());
+                let of_some = self.of_some.iter().find(|(file, layers, _)| {
+                    *file == name && number.is_some_and(|number| layers.contains(&number))
+                });
+                let found = of_some.map(|found| &found.2).or_else(|| self.by_file.get(name.as_str()))?;
+                let Some(layers) = self.of_stack else { return Some(found.replacen("{}", layer, 1)) };
+                let number = number?;
+                let stack = if number < layers { "L" } else { "H" };
+                let layer = (number % layers).to_string();
+                Some(found.replacen("{stack}", stack, 1).replacen("{}", &layer, 1))
             }
-            None => self.0.get(name).map(|found| (*found).to_owned()),
+            None => self.by_file.get(name).map(|found| (*found).to_owned()),
         }
     }
 }

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft_reference.gguf_converters import decoders, encoder_decoders, encoders, hybrids, latent, mixtures, states
+from weft_reference.gguf_converters import (
+    decoders,
+    encoder_decoders,
+    encoders,
+    hybrids,
+    latent,
+    mixtures,
+    sliding,
+    stacks,
+    states,
+)
 from weft_reference.gguf_converters.changes import Array, Change
 from weft_reference.gguf_converters.converter import Converter
 from weft_reference.gguf_converters.splits import Split
@@ -19,6 +29,8 @@ CONVERTERS = (
     | states.CONVERTERS
     | hybrids.CONVERTERS
     | latent.CONVERTERS
+    | sliding.CONVERTERS
+    | stacks.CONVERTERS
 )
 
 

@@ -86,6 +86,9 @@ DECAY = {r"A_log$": Change(lambda w, _: -np.exp(w), lambda w, _: np.log(-w))}
 DECAY_COLUMN = {r"A_log$": Change(lambda w, _: -np.exp(w)[:, None], lambda w, _: np.log(-w)[:, 0])}
 
 
+GROWTH_COLUMN = {r"A_log$": Change(lambda w, _: np.exp(w)[:, None], lambda w, _: np.log(w)[:, 0])}
+
+
 COLUMN = {r"(mixer|mamba)\.D$": Change(lambda w, _: w[:, None], lambda w, _: w[:, 0])}
 
 

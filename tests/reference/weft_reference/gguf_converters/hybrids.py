@@ -17,6 +17,7 @@ from weft_reference.gguf_converters.changes import (
     Change,
 )
 from weft_reference.gguf_converters.converter import HEAD, LLAMA, MLP, RMS, SIZES, USED, Converter
+from weft_reference.gguf_converters.splits import same
 
 
 def _scaled(factor: Any) -> Change:
@@ -107,6 +108,19 @@ NEMOTRON_CHANGES = SQUEEZED | DECAY_COLUMN | COLUMN | GROUPED_NORM
 
 
 CONVERTERS = {
+    "minimax": Converter(
+        "minimax-01",
+        LLAMA | HEAD | USED | {"expert_count": "num_local_experts", "residual_scale": "mlp_alpha_factor"},
+        dropped=("slope_rate", "query_decay", "key_decay", "diagonal_decay"),
+        splits=lambda _: {
+            r"self_attn\.norm\.weight$": same("blk.{}.attn_norm_2.weight"),
+            r"output_gate\.weight$": same("blk.{}.attn_gate.weight"),
+            r"qkv_proj\.weight$": same("blk.{}.attn_qkv.weight"),
+            r"out_proj\.weight$": same("blk.{}.attn_output.weight"),
+        },
+        renamed={r"^.*\.(slope_rate|\w+_decay)$": r"\1"},
+        names="llama",
+    ),
     "jamba": Converter(
         "jamba",
         SIZES

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft_reference.gguf_converters.changes import DECAY, Change
+from weft_reference.gguf_converters.changes import DECAY, GROWTH_COLUMN, Change
 from weft_reference.gguf_converters.converter import MLP, RMS, ROUTED, SIZES, Converter
 from weft_reference.gguf_converters.mixtures import LATENT, latent_sizes
-from weft_reference.gguf_converters.splits import BATCHED_SPLITS, LATENT_SPLITS
+from weft_reference.gguf_converters.splits import BATCHED_SPLITS, GATE_UP_SPLITS, LATENT_SPLITS, Split, same
 
 # Kernels of Kimi's convolutions, of which an axis of one is put first.
 FOUR_AXES = {r"_conv1d\.weight$": Change(lambda w, _: w[None, :, 0, None], lambda w, _: w.reshape(-1, 1, w.shape[-1]))}
@@ -50,6 +50,41 @@ def _youtu(c: Any) -> dict[str, Any]:
     }
 
 
+def _hy_v4(c: Any) -> dict[str, Any]:
+    """The bound of experts' gates and up projections, by layer."""
+    return _sparse(c) | {"swiglu_clamp_exp": [float(c.swiglu_limit)] * c.num_hidden_layers}
+
+
+def _bailing(c: Any) -> dict[str, Any]:
+    """As Kimi Linear's; heads of delta attention have a width of their own."""
+    return _kimi(c) | {
+        "expert_count": c.num_local_experts,
+        "expert_shared_feed_forward_length": c.moe_intermediate_size * c.n_shared_experts,
+    }
+
+
+def _bailing_gates(c: Any) -> dict[str, Split]:
+    """Gates are those of heads in latent attention, and of all dimensions in delta attention."""
+    names = {"full_attention": "attn_gate", "linear_attention": "ssm_g_a"}
+    gates = {
+        rf"layers\.{layer}\.attention\.g_proj\.weight$": same(f"blk.{layer}.{names[kind]}.weight")
+        for layer, kind in enumerate(c.layer_types)
+    }
+    return LATENT_SPLITS | gates | {r"f_proj\.weight$": same("blk.{}.ssm_f_a.weight")}
+
+
+HY_V4_SPLITS: dict[str, Split] = {
+    rf"{layer}_layer\.hc_{part}$": same(f"blk.{{}}.hc_{name}_{part}.weight")
+    for layer, name in (("attn", "attn"), ("mlp", "ffn"))
+    for part in ("fn", "base", "scale")
+}
+HY_V4_SPLITS |= {rf"hc_head_{part}$": same(f"output_hc_{part}.weight") for part in ("fn", "base", "scale")}
+HY_V4_SPLITS |= {
+    r"learnable_sink_param$": same("blk.{}.attn_sinks.weight"),
+    r"self_attn\.linear_gate\.weight$": same("blk.{}.attn_gate.weight"),
+}
+
+
 INDEXER = {
     "attention.indexer.head_count": "index_n_heads",
     "attention.indexer.key_length": "index_head_dim",
@@ -75,11 +110,42 @@ CONVERTERS = {
         splits=lambda _: LATENT_SPLITS,
         names="glm-dsa",
     ),
+    "hy_v4": Converter(
+        "hy_v4",
+        {key: field for key, field in (LATENT | INDEXER).items() if not key.startswith("expert_group")}
+        | {
+            "hyper_connection.count": "hc_mult",
+            "hyper_connection.epsilon": "hc_eps",
+            "hyper_connection.magnitude": "hc_magnitude",
+        },
+        fixed={"expert_gating_func": 2},
+        made=_hy_v4,
+        renamed={r"\.linear_gate": ".gate_proj"},
+        splits=lambda _: LATENT_SPLITS | GATE_UP_SPLITS | HY_V4_SPLITS,
+        names="glm-dsa",
+    ),
     "youtu": Converter(
         "deepseek2",
         SIZES | MLP | RMS | {"attention.q_lora_rank": "q_lora_rank", "attention.kv_lora_rank": "kv_lora_rank"},
         made=_youtu,
         splits=lambda _: LATENT_SPLITS,
+    ),
+    "bailing_hybrid": Converter(
+        "bailingmoe3",
+        {key: field for key, field in LATENT.items() if key != "expert_count"}
+        | {
+            "vocab_size": "vocab_size",
+            "ssm.conv_kernel": "linear_conv_kernel_dim",
+            "kda.head_dim": "linear_head_dim",
+            "kda.safe_gate": "kda_safe_gate",
+            "kda.gate_lower_bound": "kda_lower_bound",
+        },
+        FOUR_AXES | GROWTH_COLUMN,
+        fixed={"expert_gating_func": 2},
+        made=_bailing,
+        renamed={r"\.attention\.dense": ".self_attn.o_proj", r"\.attention\.": ".self_attn."},
+        splits=_bailing_gates,
+        names="kimi-linear",
     ),
     "kimi_linear": Converter(
         "kimi-linear",

@@ -204,6 +204,12 @@ CONVERTERS = {
         made=lambda c: {"expert_used_count": c.moe_topk, "expert_shared_count": 1},
     ),
     "glm4_moe": Converter("glm4moe", LLAMA | HEAD | ROUTED, fixed={"expert_gating_func": 2}),
+    "solar_open": Converter(
+        "glm4moe",
+        SIZES | GROUPED | RMS | HEAD | ROUTED,
+        # As published, though no layer is dense.
+        fixed={"expert_gating_func": 2, "feed_forward_length": 64, "leading_dense_block_count": 0},
+    ),
     "dots1": Converter("dots1", LLAMA | HEAD | ROUTED, fixed={"expert_gating_func": 2}),
     "exaone_moe": Converter(
         "exaone-moe",

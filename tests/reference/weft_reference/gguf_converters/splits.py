@@ -43,7 +43,8 @@ def _latent(parts: list[Array], c: Any) -> Array:
     return np.concatenate([_turned(parts[0]), parts[1]], 1).reshape(-1, c.kv_lora_rank)
 
 
-def _same(name: str) -> Split:
+def same(name: str) -> Split:
+    """One tensor as it was, under a name."""
     return Split((name,), lambda w, _: [w], lambda parts, _: parts[0])
 
 
@@ -67,8 +68,8 @@ GPT_OSS_SPLITS = {
     r"experts\.down_proj$": Split(
         ("blk.{}.ffn_down_exps.weight",), lambda w, _: [_turned(w)], lambda parts, _: _turned(parts[0])
     ),
-    r"experts\.down_proj_bias$": _same("blk.{}.ffn_down_exps.bias"),
-    r"self_attn\.sinks$": _same("blk.{}.attn_sinks.weight"),
+    r"experts\.down_proj_bias$": same("blk.{}.ffn_down_exps.bias"),
+    r"self_attn\.sinks$": same("blk.{}.attn_sinks.weight"),
 }
 
 
@@ -85,9 +86,15 @@ LATENT_SPLITS = {
 }
 
 
+GATE_UP_SPLITS = {
+    r"experts\.gate_up_proj$": Split(GATE_UP_WEIGHT, _halves, _joined),
+    r"experts\.down_proj$": same("blk.{}.ffn_down_exps.weight"),
+}
+
+
 BATCHED_SPLITS = {
-    r"experts\.gate_up_proj$": _same("blk.{}.ffn_gate_up_exps.weight"),
-    r"experts\.down_proj$": _same("blk.{}.ffn_down_exps.weight"),
+    r"experts\.gate_up_proj$": same("blk.{}.ffn_gate_up_exps.weight"),
+    r"experts\.down_proj$": same("blk.{}.ffn_down_exps.weight"),
 }
 
 
@@ -98,7 +105,7 @@ def hybrid_splits(c: Any) -> dict[str, Split]:
     names = ("blk.{}.ffn_gate.weight", "blk.{}.ffn_up.weight")
     return {
         r"shared_mlp\.input_linear\.weight$": Split(names, _halves, _joined),
-        r"shared_mlp\.output_linear\.weight$": _same("blk.{}.ffn_down.weight"),
+        r"shared_mlp\.output_linear\.weight$": same("blk.{}.ffn_down.weight"),
     }
 
 
@@ -124,13 +131,13 @@ DELTA_SPLITS = {
 }
 
 
-GEMMA3N_SPLITS = {r"altup\.correct_output_scale$": _same("blk.{}.altup_correct_scale.weight")}
+GEMMA3N_SPLITS = {r"altup\.correct_output_scale$": same("blk.{}.altup_correct_scale.weight")}
 
 
 GEMMA4_SPLITS = BATCHED_SPLITS | {
-    r"layer_scalar$": _same("blk.{}.layer_output_scale.weight"),
-    r"router\.scale$": _same("blk.{}.ffn_gate_inp.scale"),
-    r"router\.per_expert_scale$": _same("blk.{}.ffn_down_exps.scale"),
+    r"layer_scalar$": same("blk.{}.layer_output_scale.weight"),
+    r"router\.scale$": same("blk.{}.ffn_gate_inp.scale"),
+    r"router\.per_expert_scale$": same("blk.{}.ffn_down_exps.scale"),
 }
 
 
@@ -153,10 +160,10 @@ DBRX_SPLITS = {
 }
 
 
-HY_V3_SPLITS = {r"expert_bias$": _same("blk.{}.exp_probs_b")}
+HY_V3_SPLITS = {r"expert_bias$": same("blk.{}.exp_probs_b")}
 
 
-MIMO2_SPLITS = {r"attention_sink_bias$": _same("blk.{}.attn_sinks.weight")}
+MIMO2_SPLITS = {r"attention_sink_bias$": same("blk.{}.attn_sinks.weight")}
 
 
 LLAMA4_SPLITS = {

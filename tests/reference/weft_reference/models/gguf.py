@@ -141,6 +141,7 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     yield from split()
     yield from latent()
     yield from mixtures()
+    yield from windows()
     yield from hybrids()
     yield from gemma3n()
     yield from gemma4()
@@ -222,6 +223,10 @@ def latent() -> Iterator[GgufCase]:
     delta |= {"linear_num_heads": 4, "linear_head_dim": 32, "linear_conv_kernel_dim": 3, "num_local_experts": 4}
     delta |= {"layer_types": ["linear_attention", "full_attention", "linear_attention"]}
     yield case("kimi_linear", "q4_0", "KimiLinear", every("Q4_0"), **delta | {"q_lora_rank": None})
+    bailing = LATENT | {"head_dim": 32, "layer_group_size": 2, "short_conv_kernel_size": 3, "num_local_experts": 4}
+    bailing |= {"n_group": 2, "topk_group": 1, "norm_topk_prob": True, "kda_lower_bound": -4.0}
+    without = ("q_lora_rank", "n_routed_experts")
+    yield case("bailing_hybrid", "q4_0", "BailingHybrid", every("Q4_0"), without=without, **bailing)
     yield case("kimi_linear", "queries", "KimiLinear", every("Q8_0"), **delta | {"linear_head_dim": 16})
 
 
@@ -244,6 +249,46 @@ def mixtures() -> Iterator[GgufCase]:
     flash = windows | {"v_head_dim": 8, "n_routed_experts": 4, "num_key_value_heads": 1, "rope_parameters": ropes}
     yield case("mimo_v2_flash", "q4_0", "MiMoV2Flash", every("Q4_0"), **flash)
 
+def windows() -> Iterator[GgufCase]:
+    """Models most of whose layers attend within a window, stacks that run in cycles, and several residual streams."""
+    moe = {"num_experts": 3, "num_experts_per_tok": 2, "head_dim": 16, "sliding_window": 4}
+    sliding = ["full_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention"]
+    rope = {"rope_type": "default", "rope_theta": 10000.0}
+    yarn = {"rope_type": "yarn", "rope_theta": 1000.0, "factor": 4.0, "original_max_position_embeddings": 16}
+    ropes = {"full_attention": yarn | {"partial_rotary_factor": 0.5}, "sliding_attention": rope}
+    gated = moe | {"num_hidden_layers": 5, "layer_types": sliding, "num_attention_heads_per_layer": [2, 4, 4, 4, 2]}
+    gated |= {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 64, "moe_routed_scaling_factor": 1.5}
+    yield case("laguna", "q4_0", "Laguna", every("Q4_0"), rope_parameters=ropes, **gated)
+    same = {"full_attention": rope, "sliding_attention": rope}
+    whole = {"sliding_window": 0, "layer_types": ["full_attention"] * 2, "num_attention_heads_per_layer": None}
+    whole |= {"num_hidden_layers": 2, "tie_word_embeddings": True, "rope_parameters": same}
+    yield case("laguna", "full", "Laguna", every("Q8_0"), **gated | whole)
+    beside = moe | {"num_hidden_layers": 4, "intermediate_size": 32, "prefix_dense_intermediate_size": 64}
+    beside |= {"layer_types": ["full_attention", *sliding[1:3], "full_attention"], "first_k_dense_replace": 1}
+    beside |= {"num_shared_experts": 2, "logit_scale": 0.25}
+    beside |= {"mlp_layer_types": ["dense", "sparse", "sparse", "sparse"], "expert_selection_fn": "sigmoid"}
+    yield case("cohere2_moe", "q4_0", "Cohere2Moe", every("Q4_0"), **beside)
+    own = {"expert_selection_fn": "softmax", "rms_norm_eps": 1e-6, "num_shared_experts": 0, "tie_word_embeddings": False}
+    yield case("cohere2_moe", "rms", "Cohere2Moe", every("Q8_0"), **beside | own)
+    scales = {"embedding_multiplier": 3.0, "residual_multiplier": 0.5, "attention_multiplier": 0.2, "logits_scaling": 2.0}
+    granite = scales | {"num_hidden_layers": 3, "sliding_window": 4}
+    yield case("granite_swa", "q8_0", "GraniteSWA", every("Q8_0"), **granite)
+    some = {"layer_rope_theta": [0, 10000.0, 10000.0], "tie_word_embeddings": False}
+    some |= {"attention_bias": True, "mlp_bias": True}
+    yield case("granite_swa", "some-positions", "GraniteSWA", every("Q4_0"), **granite | some)
+    shared = granite | {"num_local_experts": 3, "num_experts_per_tok": 2, "shared_intermediate_size": 32}
+    yield case("granitemoe_swa", "q4_0", "GraniteMoeSWA", every("Q4_0"), **shared)
+    cycles = {"H_cycles": 2, "L_cycles": 2, "embedding_scale": 3.0, "head_dim": 16, "num_hidden_layers": 2}
+    yield case("hrm_text", "q8_0", "HrmText", every("Q8_0"), without=("num_key_value_heads",), **cycles)
+    solar = {"n_routed_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    solar |= {"n_shared_experts": 2, "head_dim": 16}
+    solar |= {"routed_scaling_factor": 1.5, "metadata": {"tokenizer.ggml.pre": "solar-open"}}
+    yield case("solar_open", "q4_0", "SolarOpen", every("Q4_0"), without=("intermediate_size",), **solar)
+    streams = LATENT | {"norm_topk_prob": True, "qk_rope_head_dim": 64}
+    streams |= {"index_topk": 4, "index_head_dim": 128, "index_n_heads": 8, "indexer_types": ["full", "shared", "full"]}
+    streams |= {"mlp_layer_types": ["dense", "sparse", "sparse"], "swiglu_limit": 0.5, "hc_mult": 2, "hc_magnitude": 1.5}
+    yield case("hy_v4", "q4_0", "HYV4", every("Q4_0"), without=("first_k_dense_replace",), **streams)
+
 
 def hybrids() -> Iterator[GgufCase]:
     """Models whose layers are of several kinds, or have attention and a state space side by side."""
@@ -260,6 +305,10 @@ def hybrids() -> Iterator[GgufCase]:
     yield case("falcon_h1", "q8_0", "FalconH1", every("Q8_0"), **falcon)
     norm = {"mamba_rms_norm": True, "mamba_norm_before_gate": False}
     yield case("falcon_h1", "norm", "FalconH1", every("Q4_0"), **falcon | norm)
+    lightning = {"num_hidden_layers": 8, "layer_types": ["linear_attention"] * 7 + ["full_attention"], "head_dim": 16}
+    lightning |= {"intermediate_size": 32, "num_local_experts": 3, "num_experts_per_tok": 2, "block_size": 4}
+    lightning |= dict.fromkeys(("full_attn_alpha_factor", "linear_attn_alpha_factor", "mlp_alpha_factor"), 3.5)
+    yield case("minimax", "q4_0", "MiniMax", every("Q4_0"), **lightning)
     yield case("bamba", "q8_0", "Bamba", every("Q8_0"), attn_layer_indices=[1], mamba_d_head=16, **states)
     mixed = {"mamba_num_heads": 4, "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 8, "chunk_size": 4, "head_dim": 16}
     kinds = ["linear_attention", "mlp", "full_attention", "mlp"]
