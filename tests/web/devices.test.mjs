@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { graphics, places } from '../../web/npm/devices.js';
+import { graphics, lacks, places } from '../../web/npm/devices.js';
 
 const adapter = (info, features = []) => ({
   info,
@@ -38,4 +38,17 @@ test('without a graphics processor or promises there is the processor alone', as
 test('a device that is named is the only one', () => {
   assert.deepEqual(places('webnn-npu', undefined, true), [{ hardware: 'webnn', webnn: 'npu' }]);
   assert.deepEqual(places('webgpu', undefined, true), [{ hardware: 'webgpu' }]);
+});
+
+test('16-bit numbers are asked of a graphics processor that has them', async () => {
+  const [full, half] = [{ weights: undefined, modules: {} }, { weights: 'f16', modules: {} }];
+  const without = await offering(adapter({ vendor: 'intel' }));
+  assert.equal(lacks(without, full), undefined);
+  assert.match(lacks(without, half), /\(intel\) has no 16-bit numbers/);
+  assert.match(lacks(without, { weights: 'int4', modules: { vision: 'f16' } }), /shader-f16/);
+  assert.equal(lacks(await offering(adapter({ vendor: 'nvidia' }, ['shader-f16'])), half), undefined);
+  assert.equal(lacks(undefined, half), undefined);
+  const [place, ...others] = places('auto', without, true, lacks(without, half));
+  assert.deepEqual([place.hardware, others.length], ['cpu', 0]);
+  assert.match(place.why, /^wasm, since the graphics processor .* has no 16-bit numbers/);
 });

@@ -84,13 +84,23 @@ const drawn = {
       return `${text}${failed}`;
     });
     // The first line of each golden says what kind of difference it is. Rounded weights choose otherwise.
-    const wrong = entries.filter(({ dtype, errors }) => !ROUNDED.includes(dtype) || errors > 0).flatMap((one) => {
-      const lines = new Map();
+    const differences = new Map();
+    for (const one of entries.filter(({ dtype, errors }) => !ROUNDED.includes(dtype) || errors > 0)) {
+      const seen = new Set();
       for (const line of one.wrong) {
-        const kind = line.split(': ')[0];
-        if (!lines.has(kind) && (!ROUNDED.includes(one.dtype) || /Error/.test(line))) lines.set(kind, line);
+        const [golden] = line.split(': ');
+        if (seen.has(golden) || (ROUNDED.includes(one.dtype) && !/Error/.test(line))) continue;
+        seen.add(golden);
+        const problem = line.slice(golden.length + 2).replaceAll('`', "'").replaceAll('\n', ' ');
+        const key = `${placed(one)}\n${problem}`;
+        differences.set(key, [...(differences.get(key) ?? []), golden]);
       }
-      return [...lines.values()].map((line) => `- ${placed(one)}: \`${line.replaceAll('`', "'").replaceAll('\n', ' ')}\``);
+    }
+    // What all goldens have alike stands once.
+    const wrong = [...differences].map(([key, goldens]) => {
+      const [place, problem] = key.split('\n');
+      const others = goldens.length > 1 ? `and ${goldens.length - 1} more: ` : '';
+      return `- ${place}: ${others ? `\`${goldens[0]}\` ${others}\`` : `\`${goldens[0]}: `}${problem}\``;
     });
     const failed = wrong.length > 0 ? `\n\nWhat is not as by the reference:\n\n${wrong.join('\n')}` : '';
     return `${table(['', ...KEY], rows)}\n\n${whole.join('\n\n')}${failed}\n\n${where(entries)}`;

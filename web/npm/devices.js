@@ -32,15 +32,23 @@ function described({ name, f16, maxBufferSize, maxStorageBufferBindingSize }) {
   return `${name || 'a graphics processor without a name'}: buffers of ${size(maxBufferSize)}, ${size(maxStorageBufferBindingSize)} of them bound at once, ${f16 ? '' : 'no '}16-bit numbers`;
 }
 
+/** Why a graphics processor cannot compute in such precisions; nothing where it can, or nothing is known of it. */
+export function lacks(found, { weights, modules }) {
+  const wanted = [weights, ...Object.values(modules)].includes('f16');
+  if (!wanted || !found || found.f16) return undefined;
+  return `the graphics processor that this browser offers (${found.name || 'without a name'}) has no 16-bit numbers (\`shader-f16\`), in which dtype \`fp16\` computes`;
+}
+
 /**
  * The places where a pipeline is loaded, the first that works; each says why it is taken where it was not named. `promises`: whether the browser has
- * JavaScript Promise Integration.
+ * JavaScript Promise Integration; `lacking`: what the graphics processor lacks for the precisions.
  */
-export function places(device, found, promises) {
+export function places(device, found, promises, lacking) {
   if (device !== 'auto') return [{ ...NAMED[device] }];
   const wasm = (why) => ({ ...NAMED.wasm, why: `wasm, since ${why}` });
   if (!promises) return [wasm('this browser has no JavaScript Promise Integration, without which there is no WebGPU')];
   if (!found) return [wasm('this browser offers no graphics processor')];
   if (found.software) return [wasm('the graphics processor that this browser offers is a software device')];
+  if (lacking) return [wasm(lacking)];
   return [{ ...NAMED.webgpu, why: `webgpu, on ${described(found)}` }, wasm('it cannot be loaded on webgpu')];
 }

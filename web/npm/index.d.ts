@@ -23,7 +23,7 @@ export type Progress =
 
 export interface LoadOptions {
   device?: Device;
-  /** Of all weights, or by modules: `{ '*': 'q4', vision_tower: 'fp32' }`, by a part of their names or a pattern with `*`. */
+  /** Of all weights, or by modules: `{ '*': 'q4', vision_tower: 'fp32' }`, by a part of their names or a pattern with `*`. On `webgpu` `fp16` needs `shader-f16`. */
   dtype?: Dtype | Record<string, Dtype>;
   /** What a decoder's cached keys and values are kept in; single precision where not given. */
   kv_cache_dtype?: 'auto' | 'fp32' | 'q8' | 'int8' | 'q4';

@@ -1,6 +1,6 @@
 // The page's side of the package: each pipeline has a worker of its own, which is ended with it.
 
-import { DEVICES, graphics, places } from './devices.js';
+import { DEVICES, graphics, lacks, places } from './devices.js';
 import { taken } from './inputs.js';
 import { clearStore } from './store.js';
 import { sharedState } from './waiting.js';
@@ -40,7 +40,9 @@ export async function pipeline(task, model, options = {}) {
     );
   }
   const found = ['auto', 'webgpu'].includes(device) ? await graphics() : undefined;
-  const tried = places(device, found, !waiting);
+  const lacking = lacks(found, precisions);
+  if (lacking && device === 'webgpu') throw new WeftError(`${lacking}; give dtype \`fp32\`, \`q8\` or \`q4\`, or device \`wasm\``);
+  const tried = places(device, found, !waiting, lacking);
   if (waiting && tried.some(({ hardware }) => hardware !== 'cpu')) {
     throw new WeftError(`device is \`${device}\`, for which this browser lacks JavaScript Promise Integration; give \`wasm\``);
   }
