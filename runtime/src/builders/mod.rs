@@ -4,3 +4,4 @@ mod expert;
 mod lstm;
 mod recurrence;
 mod sample;
+mod select;

@@ -157,6 +157,11 @@ pub enum Op {
     /// The largest elements along the last axis, in descending order, of equal ones the first. It gives one of its two
     /// results; another node on the same operand gives the other.
     TopK(TopKOp),
+    /// Whether an element is one of the largest along the last axis, of equal ones the first; none that is as low as numbers go.
+    TopKMask {
+        /// How many are selected.
+        count: usize,
+    },
     /// Elements of the first operand at the indices along an axis that the second holds.
     GatherElements {
         /// The axis that the indices are of.
@@ -283,6 +288,7 @@ impl Op {
             Self::CumSum { .. } => "CumSum",
             Self::ArgMax { .. } => "ArgMax",
             Self::TopK(_) => "TopK",
+            Self::TopKMask { .. } => "TopKMask",
             Self::ExpertLinear(_) => "ExpertLinear",
             Self::GatherElements { .. } => "GatherElements",
             Self::ScatterElements => "ScatterElements",

@@ -11,6 +11,8 @@ pub(crate) struct RarePasses {
     pub recurrence: Option<&'static RecurrencePasses>,
     pub lstm: Option<&'static LstmPasses>,
     pub samples: Option<&'static SamplePasses>,
+    /// Of [`super::Op::TopKMask`], by which routers select.
+    pub top_k_mask_by_argmax: Option<Rule>,
     /// Of mixtures of experts, which is told more than the graph: whoever runs it knows its type.
     pub experts: Option<&'static (dyn Any + Send + Sync)>,
 }

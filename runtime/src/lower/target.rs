@@ -120,7 +120,7 @@ impl Target {
         if own_operators {
             passes.splice(FIRST.len()..FIRST.len(), [CACHED_ATTENTION, FLASH_ATTENTION]);
         } else {
-            passes.insert(0, SELECTIVE_SCAN);
+            passes.splice(0..0, [SELECTIVE_SCAN, TOP_K_MASK]);
         }
         let experts = match hardware {
             _ if own_operators => Experts::Selected,
@@ -351,6 +351,7 @@ const LINEAR: Pass = Pass::each("linear layers by MatMul", linear::by_product);
 const SELECTIVE_SCAN: Pass = Pass::rare("selective scans by linear attention", |rare| {
     Some(rare.recurrence?.selective_scan_by_linear_attention)
 });
+const TOP_K_MASK: Pass = Pass::rare("top-k masks by ArgMax", |rare| rare.top_k_mask_by_argmax);
 const CAUSAL_CONV: Pass = Pass::rare("causal convolutions by shifted products", |rare| {
     Some(rare.recurrence?.causal_conv_by_products)
 });

@@ -1,7 +1,7 @@
 //! Routers of mixtures of experts: from router logits `[…, experts]` to routing weights, 0 for experts that are not selected.
 
 use crate::Result;
-use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor, Unary, show};
+use crate::graph::{Binary, Dtype, Graph, Reduction, Tensor, Unary, show};
 
 /// What a router gives.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub fn softmax_topk(g: &mut Graph, logits: &Tensor, top_k: usize, norm_topk_prob
 /// # Errors
 /// When there are fewer than `top_k` experts, or their number is not fixed.
 pub fn softmax_after_topk(g: &mut Graph, logits: &Tensor, top_k: usize) -> Result<Routing> {
-    let selected = top_k_mask(g, logits, top_k)?;
+    let selected = g.top_k_mask(logits, top_k)?;
     let least = g.scalar(f32::MIN);
     let logits = g.select(&selected, logits, &least)?;
     Ok(Routing { weights: g.softmax(&logits)?, top_k })
@@ -105,10 +105,10 @@ impl GroupLimitedTopk {
         };
         let size = experts.fixed().unwrap_or_default() / self.n_group.max(1);
         let grouped = g.reshape(scores, crate::dims![batch, sequence, self.n_group, size])?;
-        let highest = top_k_mask(g, &grouped, self.scores_per_group)?;
+        let highest = g.top_k_mask(&grouped, self.scores_per_group)?;
         let highest = selected_scores(g, &grouped, &highest, false)?;
         let sums = g.reduce(Reduction::Sum, &highest, &[3], false)?;
-        let selected = top_k_mask(g, &sums, self.topk_group)?;
+        let selected = g.top_k_mask(&sums, self.topk_group)?;
         let selected = g.unsqueeze(&selected, 3)?;
         let unselected = g.scalar(unselected);
         let kept = g.select(&selected, &grouped, &unselected)?;
@@ -128,7 +128,7 @@ pub fn topk_by(
     top_k: usize,
     norm_topk_prob: bool,
 ) -> Result<Routing> {
-    let selected = top_k_mask(g, choice, top_k)?;
+    let selected = g.top_k_mask(choice, top_k)?;
     let weights = selected_scores(g, scores, &selected, norm_topk_prob)?;
     Ok(Routing { weights, top_k })
 }
@@ -141,7 +141,7 @@ pub fn topk_by(
 /// When the number of experts is not fixed.
 pub fn top1_within_capacity(g: &mut Graph, logits: &Tensor, capacity: usize) -> Result<Routing> {
     let scores = g.softmax(logits)?;
-    let selected = top_k_mask(g, &scores, 1)?;
+    let selected = g.top_k_mask(&scores, 1)?;
     let taken = g.cast(&selected, Dtype::F32);
     let place = g.cumsum(&taken, 1)?;
     let beyond = g.scalar(capacity as f32 + 0.5);
@@ -169,7 +169,7 @@ pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, jitter_noise: f64) -> Result
         let far = g.binary(Binary::Greater, &below, &most)?;
         let near = g.select(&far, &least, &rest)?;
         let scores = g.softmax(&near)?;
-        let selected = top_k_mask(g, &rest, 1)?;
+        let selected = g.top_k_mask(&rest, 1)?;
         let weight = selected_scores(g, &scores, &selected, false)?;
         rest = g.select(&selected, &least, &rest)?;
         both = Some(match both {
@@ -179,28 +179,6 @@ pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, jitter_noise: f64) -> Result
     }
     let weights = both.ok_or_else(|| g.error("sparse_mixer", "nothing was selected"))?;
     Ok(Routing { weights, top_k: 2 })
-}
-
-/// Top-k selection along the last axis, as a mask: bool of the shape of `scores`, true at the `count` largest, of equal ones
-/// at the first.
-fn top_k_mask(g: &mut Graph, scores: &Tensor, count: usize) -> Result<Tensor> {
-    let shape = scores.shape().to_vec();
-    let length = scores.dim(-1).and_then(Dim::fixed).filter(|&length| (1..=length).contains(&count));
-    let Some(length) = length else {
-        let problem = format!("{} has no {count} largest along its last axis", show(&shape));
-        return Err(g.error("top_k", problem));
-    };
-    let axis = shape.len() - 1;
-    let positions = g.arange(&length.into());
-    let least = g.scalar(f32::MIN);
-    let mut rest = scores.clone();
-    for _ in 0..count {
-        let best = g.argmax(&rest, axis)?;
-        let best = g.unsqueeze(&best, axis)?;
-        let here = g.binary(Binary::Equal, &best, &positions)?;
-        rest = g.select(&here, &least, &rest)?;
-    }
-    g.binary(Binary::Less, &rest, scores)
 }
 
 /// The scores that are selected and 0 elsewhere; `normalised` to a sum of 1.

@@ -25,6 +25,7 @@ mod session;
 mod state_blocks;
 mod stored;
 mod tile;
+mod top_k_mask;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};

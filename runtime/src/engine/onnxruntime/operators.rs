@@ -23,6 +23,7 @@ use super::product::Product;
 use super::selective_scan::SelectiveScan;
 use super::stored::Stored;
 use super::tile::Element;
+use super::top_k_mask::TopKMask;
 use crate::graph::Dtype;
 
 /// Their domain.
@@ -59,6 +60,7 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(LinearAttention::default())?
         .add(SelectiveScan::default())?
         .add(CausalConv::default())?
+        .add(TopKMask::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{experts, lstm, precision, recurrence, sample};
+use super::{experts, lstm, precision, recurrence, sample, select};
 use crate::Result;
 use crate::graph::{Graph, LstmPasses, RecurrencePasses, SamplePasses};
 use crate::lower::Target;
@@ -19,6 +19,8 @@ pub(crate) static LSTM: LstmPasses = LstmPasses { by_steps: lstm::by_steps, in_s
 
 pub(crate) static SAMPLES: SamplePasses =
     SamplePasses { in_single: precision::grid_sample, by_gather: sample::grid_sample_by_gather };
+
+pub(crate) const TOP_K_MASK: crate::graph::Rule = select::top_k_mask_by_argmax;
 
 /// What is made of mixtures of experts before anything else.
 pub(crate) type ExpertsPass = fn(&mut Graph, &mut Cow<'_, [WeightData]>, &Target) -> Result<()>;

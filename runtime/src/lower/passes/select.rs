@@ -193,6 +193,22 @@ pub(in crate::lower) fn top_k_by_argmax(g: &mut Graph, it: &Operation<'_>) -> Re
     g.concat(&found, axis).map(Some)
 }
 
+/// Whether an element is among the largest, of which one after the other is made as low as numbers go.
+pub(in crate::lower) fn top_k_mask_by_argmax(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::TopKMask { count }, [x]) = (it.op, it.operands) else { return Ok(None) };
+    let Some((length, _)) = x.shape().split_last() else { return Ok(None) };
+    let (axis, positions) = (x.rank() - 1, g.arange(length));
+    let least = g.scalar(f32::MIN);
+    let mut rest = x.clone();
+    for _ in 0..*count {
+        let best = g.argmax(&rest, axis)?;
+        let best = g.unsqueeze(&best, axis)?;
+        let here = g.binary(Binary::Equal, &best, &positions)?;
+        rest = g.select(&here, &least, &rest)?;
+    }
+    g.binary(Binary::Less, &rest, x).map(Some)
+}
+
 /// Selects by numbers in single precision what is in bfloat16.
 pub(in crate::lower) fn top_k_in_single(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::TopK(op), [x]) = (it.op, it.operands) else { return Ok(None) };

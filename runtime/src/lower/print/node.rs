@@ -154,6 +154,10 @@ impl Printer<'_> {
                 }
                 linear_attention(*op)
             }
+            Op::TopKMask { count } => {
+                written.domain = WEFT;
+                vec![Attribute::int("count", *count as i64)]
+            }
             Op::SelectiveScan(op) => {
                 written.domain = WEFT;
                 vec![Attribute::int("groups", op.groups as i64)]

@@ -37,6 +37,24 @@ fn of_equal_elements_the_first_comes_first() {
     }
 }
 
+#[test]
+fn a_mask_is_the_same_by_the_operator_and_by_argmax() {
+    let lowest = f32::MIN;
+    let rows = [1.0, 7.0, -2.0, 7.0, 3.0, lowest, -1.0, lowest, lowest, lowest];
+    let want = [0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+    for by_argmax in [false, true] {
+        let build = |g: &mut Graph| {
+            let x = g.constant(&[2, 1, 5], rows.to_vec())?;
+            let mut mask = g.top_k_mask(&x, 3)?;
+            if by_argmax {
+                mask = rewritten(g, &mask, "bool TopKMask", select::top_k_mask_by_argmax)?;
+            }
+            Ok(g.cast(&mask, Dtype::F32))
+        };
+        expect(&[], build, &[2, 1, 5], &want);
+    }
+}
+
 /// What a tensor is without operations of this kind.
 fn rewritten(
     g: &mut Graph,
