@@ -118,7 +118,7 @@ impl Target {
         let convolutions = own_operators && cfg!(target_arch = "x86_64");
         let kernels = Kernels { codebooks: own_operators, convolutions, ..Kernels::of(hardware) };
         if own_operators {
-            passes.splice(FIRST.len()..FIRST.len(), [CACHED_ATTENTION, FLASH_ATTENTION]);
+            passes.splice(FIRST.len()..FIRST.len(), [CACHED_ATTENTION, FLASH_ATTENTION, WEIGHTED_SUM]);
         } else {
             passes.splice(0..0, [SELECTIVE_SCAN, TOP_K_MASK]);
         }
@@ -163,6 +163,8 @@ pub(super) const FIRST: &[Pass] = &[
 /// Where the runtime's own operators are.
 const CACHED_ATTENTION: Pass =
     Pass::whole("attention over a cache by CachedAttention", cached_attention::by_operator);
+
+const WEIGHTED_SUM: Pass = Pass::each("weighted sums by MatMul", linear::weighted_sum);
 
 const FLASH_ATTENTION: Pass = Pass::each("attention by FlashAttention", attention::flash);
 

@@ -39,10 +39,10 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let convolutions =
         (in_bf16 || stay != Stay::Linear) && convolutions::own_convolutions(graph, single, in_bf16);
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
-    let merged = merged::merge_quantized(graph);
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);
     let placed = places::experts_by_place(graph);
+    let merged = merged::merge(graph);
     let recurrent = own_recurrence(graph);
     if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
         model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });

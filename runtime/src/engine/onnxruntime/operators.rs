@@ -1,4 +1,4 @@
-//! The runtime's own operators: products with stored weights, and the widening of those of 16 bits.
+//! The runtime's own operators, and the widening of weights of 16 bits.
 
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
@@ -16,10 +16,9 @@ use super::convolution::quantized::ConvolutionQuantized;
 use super::embedding_quantized::EmbeddingQuantized;
 use super::experts::{ExpertLinear, ExpertLinearQuantized};
 use super::flash_attention::FlashAttention;
+use super::linear::Linear;
 use super::linear_attention::LinearAttention;
 use super::linear_quantized::LinearQuantized;
-use super::matmul::{self, Matmul};
-use super::product::Product;
 use super::selective_scan::SelectiveScan;
 use super::stored::Stored;
 use super::tile::Element;
@@ -108,71 +107,6 @@ pub(super) const IN_BF16: &str = "in_bf16";
 
 /// Up to so many rows, reading the weights takes longer than multiplying with them.
 pub(super) const FEW: usize = 8;
-
-/// `x · wᵀ + b`: `x` `[.., width]`, `w` `[out, width]`, `b` `[out]` or left out; `[.., out]`.
-#[derive(Default)]
-struct Linear<W> {
-    in_bf16: bool,
-    stored: PhantomData<W>,
-}
-
-impl<W: Stored> Operator for Linear<W> {
-    type Kernel<'attr> = Self;
-
-    fn name(&self) -> &str {
-        linear(W::DTYPE).unwrap_or_default()
-    }
-
-    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
-        let number = TensorElementType::Float32;
-        let weight = W::into_tensor_element_type();
-        [OperatorInput::required(number), OperatorInput::required(weight), OperatorInput::optional(number)]
-    }
-
-    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
-        [OperatorOutput::required(TensorElementType::Float32)]
-    }
-
-    fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
-        Ok(Self { in_bf16: context.get::<i64>(IN_BF16) == Some(1), stored: PhantomData })
-    }
-}
-
-impl<W: Stored> Kernel for Linear<W> {
-    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
-        let x = context.input(0)?.ok_or_else(missing)?;
-        let weight = context.input(1)?.ok_or_else(missing)?;
-        let bias = if context.num_inputs()? > 2 { context.input(2)? } else { None };
-        let (shape, x) = x.try_extract_tensor::<f32>()?;
-        let (weight_shape, weight) = weight.try_extract_tensor::<W>()?;
-        let bias = bias.as_ref().map(|bias| bias.try_extract_tensor::<f32>()).transpose()?;
-        let (Some((&width, rows)), &[out, inner]) = (shape.split_last(), &weight_shape[..]) else {
-            return Err(ort::Error::new("a product takes rows, and weights of two axes"));
-        };
-        if width != inner {
-            return Err(ort::Error::new(format!("a product got rows of {width} for weights of {inner}")));
-        }
-        let count = rows.iter().map(|rows| rows.unsigned_abs() as usize).product::<usize>();
-        let given: Vec<i64> = rows.iter().copied().chain([out]).collect();
-        let mut result = context.output(0, given)?.ok_or_else(missing)?;
-        let (_, result) = result.try_extract_tensor_mut::<f32>()?;
-        let (bias, width) = (bias.map(|(_, bias)| bias), width.unsigned_abs() as usize);
-        if count <= FEW {
-            let product = Product::new(x, weight, bias, width, result);
-            return context.par_for(product.blocks(), product.blocks(), |block| product.compute(block));
-        }
-        if let Some(kernel) = matmul::kernel::<W, bf16>(count).filter(|_| self.in_bf16) {
-            let mut narrow = vec![bf16::ZERO; x.len()];
-            f32::narrow(x, &mut narrow);
-            let product = Matmul::new(kernel, &narrow, weight, bias, result, width);
-            return context.par_for(product.blocks(), product.blocks(), |block| product.compute(block));
-        }
-        let kernel = matmul::kernel::<W, f32>(count)
-            .ok_or_else(|| ort::Error::new("there is no kernel for single precision"))?;
-        let product = Matmul::new(kernel, x, weight, bias, result, width);
-        context.par_for(product.blocks(), product.blocks(), |block| product.compute(block))
-    }
-}
 
 /// A weight of 16 bits in single precision.
 ///

@@ -61,11 +61,18 @@ impl Rows {
         gathered
     }
 
-    /// Gives the result `[positions, selected, out]`, whose rows lie as those that were gathered.
-    pub(super) fn scatter(&self, context: &ComputeContext, rows: &[f32], out: usize) -> ort::Result<()> {
+    /// Gives a layer's result `[positions, selected, out]`, whose rows lie as those that were gathered.
+    pub(super) fn scatter(
+        &self,
+        context: &ComputeContext,
+        place: usize,
+        rows: &[f32],
+        out: usize,
+    ) -> ort::Result<()> {
         let shape = [self.positions, self.selected, out].map(|length| length as i64).to_vec();
-        let mut result =
-            context.output(0, shape)?.ok_or_else(|| ort::Error::new("selected experts have no result"))?;
+        let mut result = context
+            .output(place, shape)?
+            .ok_or_else(|| ort::Error::new("selected experts have no result"))?;
         let (_, result) = result.try_extract_tensor_mut::<f32>()?;
         let places = self.groups.iter().flat_map(|group| &group.rows);
         for (place, row) in places.zip(rows.chunks_exact(out.max(1))) {

@@ -9,7 +9,7 @@ use super::super::stored::Stored;
 const COLUMNS: usize = 256;
 
 /// A product, cut into blocks of columns that threads take in any order.
-pub(super) struct Transposed<'a, W> {
+pub(in super::super) struct Transposed<'a, W> {
     x: &'a [f32],
     weight: &'a [W],
     width: usize,
@@ -19,16 +19,16 @@ pub(super) struct Transposed<'a, W> {
 
 impl<'a, W: Stored> Transposed<'a, W> {
     /// Of `x` `[rows, width]` and `weight` `[width, out]` into `result` `[rows, out]`, which is 0.
-    pub(super) fn new(x: &'a [f32], weight: &'a [W], width: usize, result: &'a mut [f32]) -> Self {
+    pub(in super::super) fn new(x: &'a [f32], weight: &'a [W], width: usize, result: &'a mut [f32]) -> Self {
         let out = weight.len().checked_div(width).unwrap_or(0);
         Self { x, weight, width, out, blocks: slices(result, out, COLUMNS) }
     }
 
-    pub(super) fn blocks(&self) -> usize {
+    pub(in super::super) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    pub(super) fn compute(&self, block: usize) {
+    pub(in super::super) fn compute(&self, block: usize) {
         let mut slices = self.blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
         let first = block * COLUMNS;
         let columns = COLUMNS.min(self.out - first);

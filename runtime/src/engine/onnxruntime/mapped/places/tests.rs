@@ -16,7 +16,7 @@ const EXPERTS: usize = 5;
 const WIDTH: usize = 32;
 const OUT: usize = 48;
 
-/// Two layers of experts, whose weights are in two files, in another order than that of the experts.
+/// Two layers of experts of the same x and one behind them, whose weights are in two files, in another order than that of the experts.
 fn lowered(stored: Dtype, folder: &std::path::Path) -> Lowered {
     let mut g = Graph::new();
     let x = g.input(Input::f32("x", dims![BATCH, 1, WIDTH]));
@@ -24,9 +24,10 @@ fn lowered(stored: Dtype, folder: &std::path::Path) -> Lowered {
     let weights = |g: &mut Graph, of: &str, shape: [usize; 2]| {
         (0..EXPERTS).map(|index| g.weight(&format!("{of}.{index}"), &shape).unwrap()).collect::<Vec<_>>()
     };
-    let (up, down) = (weights(&mut g, "up", [OUT, WIDTH]), weights(&mut g, "down", [OUT, WIDTH]));
-    let up = g.expert_linear(&x, &indices, &up, false).unwrap();
-    let down = g.expert_linear(&up, &indices, &down, true).unwrap();
+    let [gate, up, down] = ["gate", "up", "down"].map(|of| weights(&mut g, of, [OUT, WIDTH]));
+    let [gate, up] = [gate, up].map(|weights| g.expert_linear(&x, &indices, &weights, false).unwrap());
+    let h = g.mul(&gate, &up).unwrap();
+    let down = g.expert_linear(&h, &indices, &down, true).unwrap();
     g.output("y", &down).unwrap();
     let mut files = [vec![0_u8; 8], vec![0_u8; 16]];
     let mut located: Vec<Option<WeightData>> = vec![None; g.weights().len()];
@@ -69,7 +70,8 @@ fn experts_are_found_by_their_places() {
         let model = stored_weights(&one_by_one.model, Stay::All, false).unwrap();
         let graph = model.graph.clone().unwrap();
         let operands: Vec<usize> = graph.node.iter().map(|node| node.input.len()).collect();
-        assert_eq!((operands, graph.initializer.len()), (vec![4, 4], 2), "x, indices and two files");
+        assert_eq!((operands, graph.initializer.len()), (vec![4, 2, 4], 2), "x, indices and two files");
+        assert_eq!(graph.node[0].output.len(), 2, "gates and what they are factors of are one operator's");
         let placed = open(&one_by_one, &Options { map_weights: Some(true), ..Options::default() });
         // The same operator with all weights among its operands.
         let (environment, _) = super::super::super::environment(Hardware::Cpu).unwrap();
