@@ -13,6 +13,8 @@ use super::value::Value;
 use crate::{Error, Result};
 
 const TOKENS: &str = "tokenizer.ggml.tokens";
+/// How vocabularies say that they split which are of pieces, with merges, though they say that they are of bytes.
+const PIECES: &str = "granite-embed-multi-311m";
 /// Before which pieces of SentencePiece and WordPiece begin a word.
 const SPACE: &str = "\u{2581}";
 
@@ -78,6 +80,11 @@ impl<'a> Vocabulary<'a> {
 
     fn value(&self, key: &str) -> Option<&'a Value> {
         self.gguf.files[0].metadata.get(&format!("tokenizer.ggml.{key}"))
+    }
+
+    /// The name of how texts are split before merging.
+    fn splits(&self) -> &'a str {
+        self.value("pre").and_then(Value::text).unwrap_or("default")
     }
 
     fn id(&self, role: &str) -> Option<usize> {
@@ -168,6 +175,9 @@ impl<'a> Vocabulary<'a> {
 pub(super) fn json(gguf: &Gguf) -> Result<Option<Json>> {
     let vocabulary = Vocabulary::of(gguf)?;
     match vocabulary.value("model").and_then(Value::text) {
+        Some("gpt2") if vocabulary.splits() == PIECES => {
+            pieces::byte_pairs(&vocabulary, pieces::Merges::Listed).map(Some)
+        }
         Some("gpt2") => byte_pairs(&vocabulary).map(Some),
         Some("llama") => pieces::byte_pairs(&vocabulary, pieces::Merges::ByScore).map(Some),
         Some("gemma4") => pieces::byte_pairs(&vocabulary, pieces::Merges::Listed).map(Some),
@@ -184,21 +194,17 @@ pub(super) fn json(gguf: &Gguf) -> Result<Option<Json>> {
 /// Byte-pair encoding of bytes, as GPT-2's.
 fn byte_pairs(vocabulary: &Vocabulary<'_>) -> Result<Json> {
     let gguf = vocabulary.gguf;
-    let name = vocabulary.value("pre").and_then(Value::text).unwrap_or("default");
+    let name = vocabulary.splits();
     let split = splits::of(name)
         .ok_or_else(|| wrong(gguf, format!("splits texts before merging as `{name}`, which is not known")))?;
     let merges = vocabulary.merges()?;
-    let byte_level = |regex: bool| json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": regex});
-    let mut steps: Vec<Json> = split.before.iter().map(splits::Step::json).collect();
-    steps.push(byte_level(split.words));
-    steps.extend(split.after.iter().map(splits::Step::json));
     Ok(json!({
         "version": "1.0",
         "added_tokens": vocabulary.added(),
         "normalizer": if split.nfc { json!({"type": "NFC"}) } else { Json::Null },
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
+        "pre_tokenizer": split.json(),
         "post_processor": vocabulary.template(split.begins, false),
-        "decoder": byte_level(true),
+        "decoder": splits::byte_level(true),
         "model": {
             "type": "BPE",
             "dropout": null, "unk_token": null, "continuing_subword_prefix": null, "end_of_word_suffix": null,

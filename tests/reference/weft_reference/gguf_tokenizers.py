@@ -22,6 +22,7 @@ from transformers import (
     GPT2Tokenizer,
     GPTNeoXTokenizer,
     Qwen2Tokenizer,
+    Qwen3_5Tokenizer,
 )
 
 from weft_reference.byte_pairs import merged
@@ -152,8 +153,8 @@ def pieces(prefix: bool) -> tuple[dict[str, Any], Callable[[str], list[int]]]:
     return values, lambda text: [1, *processor.encode(text)]
 
 
-def listed_pieces() -> tuple[dict[str, Any], Callable[[str], list[int]]]:
-    """Gemma's byte-pair encoding, with its merges in the file, as Gemma 4's have them."""
+def listed_pieces(**kind: str) -> tuple[dict[str, Any], Callable[[str], list[int]]]:
+    """Gemma's byte-pair encoding, with its merges in the file, as Gemma 4's have them, and a Granite model of embeddings."""
     words = Counter(SPACE + word for word in corpus().split())
     merges = learned(words)
     special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
@@ -163,7 +164,7 @@ def listed_pieces() -> tuple[dict[str, Any], Callable[[str], list[int]]]:
     tokenizer = GemmaTokenizer(vocab={token: index for index, token in enumerate(tokens)}, merges=merges)
     types = [CONTROL] * 3 + [UNKNOWN, CONTROL] + [BYTE] * 256
     values = {
-        "model": "gemma4",
+        **kind,
         "tokens": tokens,
         "scores": [-1000.0] * len(tokens),
         "token_type": types + [NORMAL] * (len(tokens) - len(types)),
@@ -247,10 +248,12 @@ def tokenizers() -> Iterator[TokenizerCase]:
     end = ["<|endoftext|>"]
     yield case("gpt-2", lambda: byte_level(GPT2Tokenizer, "gpt-2", end))
     yield case("qwen2", lambda: byte_level(Qwen2Tokenizer, "qwen2", end), chat_template=template)
+    yield case("qwen35", lambda: byte_level(Qwen3_5Tokenizer, "qwen35", end))
     yield case("olmo", lambda: byte_level(GPTNeoXTokenizer, "olmo", end))
     yield case("command-r", lambda: byte_level(CohereTokenizer, "command-r", ["<|END_OF_TURN_TOKEN|>", "<UNK>", "<BOS_TOKEN>", "<PAD>", "<CLS>", "<SEP>", "<MASK_TOKEN>"]))
     yield case("llama", lambda: pieces(True))
     yield case("gemma", lambda: pieces(False))
-    yield case("gemma4", listed_pieces)
+    yield case("gemma4", lambda: listed_pieces(model="gemma4"))
+    yield case("granite", lambda: listed_pieces(model="gpt2", pre="granite-embed-multi-311m"))
     yield case("t5", unigrams)
     yield case("bert", word_pieces)
