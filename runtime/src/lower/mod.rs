@@ -104,4 +104,6 @@ mod half_tests;
 #[cfg(test)]
 mod places_tests;
 #[cfg(test)]
+mod residual_tests;
+#[cfg(test)]
 mod tests;

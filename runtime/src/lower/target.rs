@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::passes::{
-    Pass, activation, arithmetic, attention, axes, bfloat16, cached_attention, few_axes, floats, integers,
-    lengths, linear, norm, precision, resize, rotary, select, share, single, spatial, types, waves,
+    Pass, activation, add_rms_norm, arithmetic, attention, axes, bfloat16, cached_attention, few_axes,
+    floats, glu, integers, lengths, linear, norm, precision, resize, rotary, select, share, single, spatial,
+    types, waves,
 };
 use super::quantized::Kernels;
 use crate::graph::{Dtype, Graph};
@@ -112,13 +113,17 @@ impl Target {
             passes.push(Pass::whole("waves as outputs", single::waves_as_outputs));
         }
         // Whether operators of the runtime's own are there, which no browser loads.
-        let own_operators =
-            !in_browser && matches!(hardware, Hardware::Cpu | Hardware::Auto) && float == Dtype::F32;
+        let own_operators = cfg!(not(target_family = "wasm"))
+            && !in_browser
+            && matches!(hardware, Hardware::Cpu | Hardware::Auto)
+            && float == Dtype::F32;
         // Other processors have no fast kernels for convolutions of 8 bits here.
         let convolutions = own_operators && cfg!(target_arch = "x86_64");
         let kernels = Kernels { codebooks: own_operators, convolutions, ..Kernels::of(hardware) };
         if own_operators {
-            passes.splice(FIRST.len()..FIRST.len(), [CACHED_ATTENTION, FLASH_ATTENTION, WEIGHTED_SUM]);
+            passes.splice(FIRST.len()..FIRST.len(), [CACHED_ATTENTION, FLASH_ATTENTION, ADD_RMS_NORM]);
+            // Before activation functions are what ONNX has operators for.
+            passes.insert(FIRST.len() - 1, GLU);
         } else {
             passes.splice(0..0, [SELECTIVE_SCAN, TOP_K_MASK]);
         }
@@ -164,9 +169,11 @@ pub(super) const FIRST: &[Pass] = &[
 const CACHED_ATTENTION: Pass =
     Pass::whole("attention over a cache by CachedAttention", cached_attention::by_operator);
 
-const WEIGHTED_SUM: Pass = Pass::each("weighted sums by MatMul", linear::weighted_sum);
-
 const FLASH_ATTENTION: Pass = Pass::each("attention by FlashAttention", attention::flash);
+
+const GLU: Pass = Pass::whole("gated linear units by Glu", glu::by_operator);
+
+const ADD_RMS_NORM: Pass = Pass::whole("RMS norm of sums by AddRmsNorm", add_rms_norm::by_operator);
 
 /// ONNX Runtime's CPU kernels: what is fused stays.
 const CPU: &[Pass] = &[

@@ -122,16 +122,20 @@ impl<W: Stored> Kernel for ExpertLinear<W> {
         let mut narrow = vec![bf16::ZERO; if in_bf16 { x.len() } else { 0 }];
         f32::narrow(&x[..narrow.len()], &mut narrow);
         let shared = Shared { x: &x, narrow: &narrow, width: rows.width };
-        let mut results: Vec<Vec<f32>> =
-            layers.iter().map(|layer| vec![0.0; rows.count() * layer.out]).collect();
+        let results = layers.iter().enumerate().map(|(place, layer)| rows.result(context, place, layer.out));
+        let mut results = results.collect::<ort::Result<Vec<_>>>()?;
         let mut products = vec![];
         for (layer, result) in layers.iter().zip(&mut results) {
-            let mut rest = result.as_mut_slice();
+            let (_, result) = result.try_extract_tensor_mut::<f32>()?;
+            let mut places: Vec<&mut [f32]> = result.chunks_mut(layer.out.max(1)).collect();
             for (weight, group) in layer.weights.iter().zip(&rows.groups) {
-                let (mine, others) = rest.split_at_mut(group.rows.len() * layer.out);
-                rest = others;
+                let mine =
+                    group.rows.iter().filter_map(|place| Some(std::mem::take(places.get_mut(*place)?)));
+                let mut mine: Vec<&mut [f32]> = mine.collect();
                 let of_group = group.first..group.first + group.rows.len();
                 products.push(if self.transposed {
+                    // What is added to.
+                    mine.iter_mut().for_each(|row| row.fill(0.0));
                     let x = &x[of_group.start * rows.width..of_group.end * rows.width];
                     Job::Transposed(Transposed::new(x, weight, rows.width, mine))
                 } else {
@@ -139,12 +143,7 @@ impl<W: Stored> Kernel for ExpertLinear<W> {
                 });
             }
         }
-        run(context, &products)?;
-        drop(products);
-        for (place, (layer, result)) in layers.iter().zip(&results).enumerate() {
-            rows.scatter(context, place, result, layer.out)?;
-        }
-        Ok(())
+        run(context, &products)
     }
 }
 

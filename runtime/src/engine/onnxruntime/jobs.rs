@@ -8,7 +8,7 @@ use ort::operator::ComputeContext;
 use super::experts::Transposed;
 use super::matmul::{self, Matmul};
 use super::operators::FEW;
-use super::product::Product;
+use super::product::{Product, ResultRows};
 use super::quantized;
 use super::stored::Stored;
 
@@ -27,13 +27,13 @@ pub(super) struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    /// Some of the rows by a weight `[out, width]`, plus `bias` `[out]`, into `result` `[rows, out]`.
+    /// Some of the rows by a weight `[out, width]`, plus `bias` `[out]`, into `result` `[rows, out]`, or rows of it wherever they lie.
     pub fn by<W: Stored>(
         &self,
         rows: Range<usize>,
         weight: &'a [W],
         bias: Option<&'a [f32]>,
-        result: &'a mut [f32],
+        result: impl ResultRows<'a>,
     ) -> ort::Result<Job<'a, W>> {
         let (count, width) = (rows.len(), self.width);
         let elements = rows.start * width..rows.end * width;

@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use half::bf16;
 
 use super::panel;
-use super::product::{Slices, ask_for, slices};
+use super::product::{ResultRows, Slices, ask_for, slices};
 use super::stored::Stored;
 use super::tile::{Element, Kernel};
 use crate::graph::Dtype;
@@ -165,7 +165,7 @@ impl<'a, W: Stored, E: Element> Matmul<'a, W, E> {
         x: &'a [E],
         weight: &'a [W],
         bias: Option<&'a [f32]>,
-        result: &'a mut [f32],
+        result: impl ResultRows<'a>,
         width: usize,
     ) -> Self {
         let out = weight.len().checked_div(width).unwrap_or(0);
@@ -219,7 +219,7 @@ mod tests {
         let exact: Vec<f32> = x.iter().map(|x| x.single()).collect();
         for bias in [None, Some(numbers(out, 3))] {
             let mut result = vec![f32::NAN; rows * out];
-            let product = Matmul::new(kernel, &x, &weight, bias.as_deref(), &mut result, width);
+            let product = Matmul::new(kernel, &x, &weight, bias.as_deref(), result.as_mut_slice(), width);
             (0..product.blocks()).rev().for_each(|block| product.compute(block));
             for (got, want) in result.iter().zip(wanted(&exact, &weight, bias.as_deref(), width)) {
                 let place = format!("{:?} in {:?}, {rows} x {width}", W::DTYPE, E::DTYPE);
@@ -271,7 +271,7 @@ mod tests {
     fn blocks_are_many_and_neither_small_nor_large() {
         let rows = |out: usize| {
             let (weight, mut result) = (vec![0.0_f32; out], vec![0.0; out]);
-            Matmul::new(f32::kernel().unwrap(), &[0.0_f32], &weight, None, &mut result, 1).rows
+            Matmul::new(f32::kernel().unwrap(), &[0.0_f32], &weight, None, result.as_mut_slice(), 1).rows
         };
         assert_eq!([5, 600, 1536, 2048, 40_000].map(rows), [32, 64, 96, 128, 128]);
     }
@@ -281,7 +281,7 @@ mod tests {
         let (x, weight) = (numbers(5 * 70, 1), numbers(9 * 70, 2));
         let of = |kernel: Kernel<f32, f32>| {
             let mut result = vec![f32::NAN; 5 * 9];
-            let product = Matmul::new(kernel, &x, &weight, None, &mut result, 70);
+            let product = Matmul::new(kernel, &x, &weight, None, result.as_mut_slice(), 70);
             (0..product.blocks()).for_each(|block| product.compute(block));
             result
         };

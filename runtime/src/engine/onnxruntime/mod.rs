@@ -1,5 +1,6 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
+mod add_rms_norm;
 mod cache_positions;
 mod cached_attention;
 mod causal_conv;
@@ -8,6 +9,7 @@ mod coreml;
 mod embedding_quantized;
 mod experts;
 mod flash_attention;
+mod glu;
 mod in_memory;
 mod jobs;
 mod lanes;

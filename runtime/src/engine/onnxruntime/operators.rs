@@ -9,6 +9,7 @@ use ort::operator::{
 };
 use ort::value::TensorElementType;
 
+use super::add_rms_norm::AddRmsNorm;
 use super::cached_attention::CachedAttention;
 use super::causal_conv::CausalConv;
 use super::convolution::Convolution;
@@ -16,6 +17,7 @@ use super::convolution::quantized::ConvolutionQuantized;
 use super::embedding_quantized::EmbeddingQuantized;
 use super::experts::{ExpertLinear, ExpertLinearQuantized};
 use super::flash_attention::FlashAttention;
+use super::glu::Glu;
 use super::linear::Linear;
 use super::linear_attention::LinearAttention;
 use super::linear_quantized::LinearQuantized;
@@ -60,6 +62,8 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(SelectiveScan::default())?
         .add(CausalConv::default())?
         .add(TopKMask::default())?
+        .add(Glu::default())?
+        .add(AddRmsNorm::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }

@@ -32,11 +32,28 @@ const AHEAD: usize = 5120;
 /// The rows of the result that `block` holds, each as the slice that belongs to this block of weights.
 pub(super) type Slices<'a> = Mutex<Vec<&'a mut [f32]>>;
 
-/// The rows of `result` `[rows, out]`, cut into blocks of so many columns.
-pub(super) fn slices(result: &mut [f32], out: usize, columns: usize) -> Vec<Slices<'_>> {
+/// Where the rows of a result lie: `[rows, out]` one after the other, or wherever each is.
+pub(super) trait ResultRows<'a> {
+    fn rows(self, out: usize) -> impl Iterator<Item = &'a mut [f32]>;
+}
+
+impl<'a> ResultRows<'a> for &'a mut [f32] {
+    fn rows(self, out: usize) -> impl Iterator<Item = &'a mut [f32]> {
+        self.chunks_mut(out.max(1))
+    }
+}
+
+impl<'a> ResultRows<'a> for Vec<&'a mut [f32]> {
+    fn rows(self, _: usize) -> impl Iterator<Item = &'a mut [f32]> {
+        self.into_iter()
+    }
+}
+
+/// The rows of a result, cut into blocks of so many columns.
+pub(super) fn slices<'a>(result: impl ResultRows<'a>, out: usize, columns: usize) -> Vec<Slices<'a>> {
     let mut blocks: Vec<Vec<&mut [f32]>> = vec![];
     blocks.resize_with(out.div_ceil(columns), Vec::new);
-    for row in result.chunks_mut(out.max(1)) {
+    for row in result.rows(out) {
         for (block, slice) in blocks.iter_mut().zip(row.chunks_mut(columns)) {
             block.push(slice);
         }
@@ -63,7 +80,7 @@ impl<'a, W: Stored> Product<'a, W> {
         weight: &'a [W],
         bias: Option<&'a [f32]>,
         width: usize,
-        result: &'a mut [f32],
+        result: impl ResultRows<'a>,
     ) -> Self {
         let out = weight.len().checked_div(width).unwrap_or(0);
         let block = (weight.len() / BLOCKS).clamp(SMALLEST, LARGEST);
@@ -262,7 +279,7 @@ mod tests {
         let out = weight.len() / width;
         for bias in [None, Some(numbers(out, 3))] {
             let mut result = vec![f32::NAN; rows * out];
-            let product = Product::new(x, weight, bias.as_deref(), width, &mut result);
+            let product = Product::new(x, weight, bias.as_deref(), width, result.as_mut_slice());
             (0..product.blocks()).rev().for_each(|block| product.compute(block));
             for (got, want) in result.iter().zip(wanted(x, weight, bias.as_deref(), width)) {
                 let place = format!("{:?} {rows} {width} {out}", W::DTYPE);
@@ -292,7 +309,7 @@ mod tests {
             let weight: Vec<bf16> = weight.iter().map(|w| bf16::from_f32(*w)).collect();
             let product = |x: &[f32]| {
                 let mut result = vec![f32::NAN; x.len() / width * out];
-                let product = Product::new(x, &weight, None, width, &mut result);
+                let product = Product::new(x, &weight, None, width, result.as_mut_slice());
                 (0..product.blocks()).for_each(|block| product.compute(block));
                 drop(product);
                 result
@@ -307,7 +324,7 @@ mod tests {
     #[test]
     fn nothing_to_multiply_is_nothing_to_compute() {
         let mut result = [];
-        assert_eq!(Product::<f32>::new(&[], &[], None, 0, &mut result).blocks(), 0);
-        assert_eq!(Product::<f32>::new(&[1.0], &[], None, 1, &mut result).blocks(), 0);
+        assert_eq!(Product::<f32>::new(&[], &[], None, 0, result.as_mut_slice()).blocks(), 0);
+        assert_eq!(Product::<f32>::new(&[1.0], &[], None, 1, result.as_mut_slice()).blocks(), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::dims;
-use crate::graph::{Binary, Dim, Graph, Op, Operation, Reduction, Tensor, product};
+use crate::graph::{Dim, Graph, Op, Operation, Tensor, product};
 
 /// Linear layers on two axes, between two reshapes: ONNX's `Gemm`.
 pub(in crate::lower) fn flatten(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
@@ -61,27 +61,4 @@ pub(in crate::lower) fn long_by_batched_product(g: &mut Graph, it: &Operation<'_
         [bias, ..] => g.add(&y, bias)?,
         [] => y,
     }))
-}
-
-/// Weighted sums over an axis as products, `[rows, 1, selected]` by `[rows, selected, width]`: what selected experts give, by their routing
-/// weights, is read once and never written down.
-pub(in crate::lower) fn weighted_sum(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
-    let (Op::Reduce { by: Reduction::Sum, axes, keep: false }, [summed]) = (it.op, it.operands) else {
-        return Ok(None);
-    };
-    let weighted = g.made_by(summed).filter(|node| node.op == Op::Binary(Binary::Mul) && *axes == [1]);
-    let Some(node) = weighted else { return Ok(None) };
-    let [x, weights] = [0, 1].map(|place| g.tensor(node.inputs[place]).clone());
-    let ([rows, selected, width], [_, _, Dim::Fixed(1)]) = (x.shape(), weights.shape()) else {
-        return Ok(None);
-    };
-    if weights.shape()[..2] != x.shape()[..2] || *width == Dim::Fixed(1) {
-        return Ok(None);
-    }
-    // Of a reshape before, what it is of.
-    let from = g.made_by(&weights).filter(|node| node.op == Op::Reshape).map(|node| node.inputs[0]);
-    let weights = from.map_or(weights, |from| g.tensor(from).clone());
-    let weights = g.reshape(&weights, dims![rows, 1, selected])?;
-    let y = g.matmul(&weights, &x)?;
-    Ok(Some(g.reshape(&y, it.result.shape().to_vec())?))
 }

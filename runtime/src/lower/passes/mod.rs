@@ -2,6 +2,7 @@
 //! better. [`Target::passes`](super::Target) lists those of each backend.
 
 pub(super) mod activation;
+pub(super) mod add_rms_norm;
 pub(super) mod arithmetic;
 pub(super) mod attention;
 mod attention_mask;
@@ -11,6 +12,7 @@ pub(super) mod cached_attention;
 pub(super) mod experts;
 pub(super) mod few_axes;
 pub(super) mod floats;
+pub(super) mod glu;
 pub(super) mod integers;
 pub(super) mod lengths;
 pub(super) mod linear;

@@ -8,6 +8,7 @@ use crate::graph::{
     AttentionOp, BlockOp, Contrib, ConvOp, Dim, Dtype, Interpolation, LinearAttentionOp, Node, Op, PadMode,
     PoolOp, Reduction, ResizeOp,
 };
+use crate::lower::passes::glu::sharpness;
 use crate::lower::passes::resize::CUBIC;
 use crate::onnx::Attribute;
 
@@ -133,6 +134,16 @@ impl Printer<'_> {
             }
             Op::Activate(Activation::GeluNew) => vec![Attribute::string("approximate", "tanh")],
             Op::Activate(_) => vec![],
+            Op::Glu(op) => {
+                written.domain = WEFT;
+                let factors_first = Attribute::int("factors_first", i64::from(op.factors_first));
+                let [alpha, cubic] = sharpness(op.act).unwrap_or_default();
+                vec![Attribute::float("alpha", alpha), Attribute::float("cubic", cubic), factors_first]
+            }
+            Op::AddRmsNorm(op) => {
+                written.domain = WEFT;
+                vec![Attribute::float("epsilon", op.epsilon as f32)]
+            }
             Op::Conv(op) | Op::ConvTranspose(op) => conv(op),
             Op::Pool(op) => pool(op),
             Op::Attention(op) => {

@@ -39,7 +39,9 @@ fn it_is_what_its_definition_says() {
         for kernel_of in [fastest(), compute::<true>, compute::<false>] {
             let mut result = vec![9.0; x.len()];
             // Two blocks, of which the last is the shorter one.
-            for (block, rows) in slices(&mut result, channels, channels.div_ceil(2)).into_iter().enumerate() {
+            for (block, rows) in
+                slices(result.as_mut_slice(), channels, channels.div_ceil(2)).into_iter().enumerate()
+            {
                 kernel_of(&given, block * channels.div_ceil(2), &mut rows.into_inner().unwrap());
             }
             for (index, found) in result.iter().enumerate() {

@@ -125,7 +125,7 @@ impl<S: Stored> Kernel for ExpertLinearQuantized<S> {
         }
         run(context, &products)?;
         drop(products);
-        rows.scatter(context, 0, &result, out)
+        rows.scatter(context, &result, out)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows of x gathered by the expert that they selected, and results put back in their order.
 
 use ort::operator::ComputeContext;
-use ort::value::ValueRef;
+use ort::value::{ValueRef, ValueRefMut};
 
 /// What is given, by expert.
 pub(super) struct Rows {
@@ -61,18 +61,20 @@ impl Rows {
         gathered
     }
 
-    /// Gives a layer's result `[positions, selected, out]`, whose rows lie as those that were gathered.
-    pub(super) fn scatter(
+    /// The result of a layer, `[positions, selected, out]`.
+    pub(super) fn result<'a>(
         &self,
-        context: &ComputeContext,
+        context: &'a ComputeContext,
         place: usize,
-        rows: &[f32],
         out: usize,
-    ) -> ort::Result<()> {
+    ) -> ort::Result<ValueRefMut<'a>> {
         let shape = [self.positions, self.selected, out].map(|length| length as i64).to_vec();
-        let mut result = context
-            .output(place, shape)?
-            .ok_or_else(|| ort::Error::new("selected experts have no result"))?;
+        context.output(place, shape)?.ok_or_else(|| ort::Error::new("selected experts have no result"))
+    }
+
+    /// Gives the result `[positions, selected, out]`, whose rows lie as those that were gathered.
+    pub(super) fn scatter(&self, context: &ComputeContext, rows: &[f32], out: usize) -> ort::Result<()> {
+        let mut result = self.result(context, 0, out)?;
         let (_, result) = result.try_extract_tensor_mut::<f32>()?;
         let places = self.groups.iter().flat_map(|group| &group.rows);
         for (place, row) in places.zip(rows.chunks_exact(out.max(1))) {

@@ -25,7 +25,7 @@ fn weights_that_lie_the_other_way_are_read_by_rows() {
                 .map(|(o, i)| weight[o * width + i])
                 .collect();
             let mut result = vec![0.0; rows * out];
-            let product = Transposed::new(&x, &turned, width, &mut result);
+            let product = Transposed::new(&x, &turned, width, result.as_mut_slice());
             (0..product.blocks()).rev().for_each(|block| product.compute(block));
             for (got, want) in result.iter().zip(wanted(&x, &weight, None, width)) {
                 assert!((f64::from(*got) - want).abs() < 1e-4, "{rows} {width} {out}: {got} for {want}");

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use super::super::product::{Slices, slices};
+use super::super::product::{ResultRows, Slices, slices};
 use super::super::stored::Stored;
 
 /// Columns that a thread takes at a time.
@@ -19,7 +19,12 @@ pub(in super::super) struct Transposed<'a, W> {
 
 impl<'a, W: Stored> Transposed<'a, W> {
     /// Of `x` `[rows, width]` and `weight` `[width, out]` into `result` `[rows, out]`, which is 0.
-    pub(in super::super) fn new(x: &'a [f32], weight: &'a [W], width: usize, result: &'a mut [f32]) -> Self {
+    pub(in super::super) fn new(
+        x: &'a [f32],
+        weight: &'a [W],
+        width: usize,
+        result: impl ResultRows<'a>,
+    ) -> Self {
         let out = weight.len().checked_div(width).unwrap_or(0);
         Self { x, weight, width, out, blocks: slices(result, out, COLUMNS) }
     }

@@ -1,7 +1,7 @@
 //! Passes of types, choices, element-wise arithmetic and axes.
 
 use super::super::testing::after;
-use super::super::{arithmetic, axes, bfloat16, floats, linear, precision, select, share, types};
+use super::super::{arithmetic, axes, bfloat16, floats, precision, select, share, types};
 use super::{Pass, with_x};
 use crate::dims;
 use crate::graph::dims::{BATCH, SEQUENCE};
@@ -40,29 +40,6 @@ fn types_that_kernels_lack_are_gone_round() {
         after(Pass::each("truth", precision::truth_by_comparison), &mut g, &[&truth]),
         ["bool Equal(x, 0.0) [batch, sequence, 4]", "bool Not(%0) [batch, sequence, 4]"]
     );
-}
-
-#[test]
-fn weighted_sums_are_products() {
-    let lines = |axes: &[usize], width: usize| {
-        let (mut g, x) = with_x(Dtype::F32);
-        let weights = g.input(Input::f32("w", dims![BATCH, SEQUENCE, width]));
-        let weighted = g.mul(&x, &weights).unwrap();
-        let sum = g.reduce(Reduction::Sum, &weighted, axes, false).unwrap();
-        after(Pass::each("weighted", linear::weighted_sum), &mut g, &[&sum])
-    };
-    assert_eq!(
-        lines(&[1], 1),
-        [
-            "f32 Reshape(w) [batch, 1, sequence]",
-            "f32 MatMul(%0, x) [batch, 1, 4]",
-            "f32 Reshape(%1) [batch, 4]",
-        ]
-    );
-    // Another axis, and weights of each element.
-    for (axes, width) in [(&[2], 1), (&[1], 4)] {
-        assert!(lines(axes, width).iter().any(|line| line.contains("ReduceSum")), "{axes:?} {width}");
-    }
 }
 
 #[test]
