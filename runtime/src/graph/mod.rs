@@ -41,10 +41,10 @@ pub use input::{Input, InputDefault};
 pub use kind::GraphKind;
 pub use lstm::{LstmLayer, LstmOutput};
 pub use op::{
-    AddRmsNormOp, AddRmsNormResult, AttentionOp, Binary, BlockOp, CachedAttentionOp, CachedAttentionResult,
-    CausalConvOp, Contrib, ConvOp, ExpertBlocks, ExpertLinearOp, GluOp, Interpolation, LinearAttentionOp,
-    LstmOp, LstmResult, MatMulNBitsOp, MoeOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp,
-    RotaryOp, SelectiveScanOp, TopKOp, TopKResult, Unary,
+    AttentionOp, Binary, BlockOp, CachedAttentionOp, CachedAttentionResult, CausalConvOp, Contrib, ConvOp,
+    ExpertBlocks, ExpertLinearOp, GluOp, Interpolation, LinearAttentionOp, LstmOp, LstmResult, MatMulNBitsOp,
+    MoeOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp, SelectiveScanOp, TopKOp,
+    TopKResult, Unary,
 };
 pub(crate) use rare::{LstmPasses, RarePasses, RecurrencePasses, SamplePasses};
 pub use recurrence::{LinearAttention, SelectiveScan};

@@ -55,9 +55,6 @@ pub enum Op {
     Activate(Activation),
     /// Gated linear unit, `act(gates) · factors`: both of one shape, or halves of one operand `[…, 2·width]`.
     Glu(GluOp),
-    /// [`Op::RmsNorm`] of a sum: two values of one shape, scale. It gives one of its two results, of which the other is the sum; another
-    /// node on the same operands gives the other.
-    AddRmsNorm(AddRmsNormOp),
     /// Element-wise with broadcasting.
     Binary(Binary),
     /// Element-wise.
@@ -278,7 +275,6 @@ impl Op {
             Self::CausalConv(_) => "CausalConv",
             Self::Activate(act) => act.name(),
             Self::Glu(_) => "Glu",
-            Self::AddRmsNorm(_) => "AddRmsNorm",
             Self::Binary(op) => op.onnx(),
             Self::Unary(op) => op.onnx(),
             Self::MatMul => "MatMul",

@@ -100,10 +100,10 @@ mod basic_tests;
 #[cfg(test)]
 mod cached_tests;
 #[cfg(test)]
+mod glu_tests;
+#[cfg(test)]
 mod half_tests;
 #[cfg(test)]
 mod places_tests;
-#[cfg(test)]
-mod residual_tests;
 #[cfg(test)]
 mod tests;

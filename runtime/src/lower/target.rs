@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::passes::{
-    Pass, activation, add_rms_norm, arithmetic, attention, axes, bfloat16, cached_attention, few_axes,
-    floats, glu, integers, lengths, linear, norm, precision, resize, rotary, select, share, single, spatial,
-    types, waves,
+    Pass, activation, arithmetic, attention, axes, bfloat16, cached_attention, few_axes, floats, glu,
+    integers, lengths, linear, norm, precision, resize, rotary, select, share, single, spatial, types, waves,
 };
 use super::quantized::Kernels;
 use crate::graph::{Dtype, Graph};
@@ -121,7 +120,7 @@ impl Target {
         let convolutions = own_operators && cfg!(target_arch = "x86_64");
         let kernels = Kernels { codebooks: own_operators, convolutions, ..Kernels::of(hardware) };
         if own_operators {
-            passes.splice(FIRST.len()..FIRST.len(), [CACHED_ATTENTION, FLASH_ATTENTION, ADD_RMS_NORM]);
+            passes.splice(FIRST.len()..FIRST.len(), [CACHED_ATTENTION, FLASH_ATTENTION]);
             // Before activation functions are what ONNX has operators for.
             passes.insert(FIRST.len() - 1, GLU);
         } else {
@@ -172,8 +171,6 @@ const CACHED_ATTENTION: Pass =
 const FLASH_ATTENTION: Pass = Pass::each("attention by FlashAttention", attention::flash);
 
 const GLU: Pass = Pass::whole("gated linear units by Glu", glu::by_operator);
-
-const ADD_RMS_NORM: Pass = Pass::whole("RMS norm of sums by AddRmsNorm", add_rms_norm::by_operator);
 
 /// ONNX Runtime's CPU kernels: what is fused stays.
 const CPU: &[Pass] = &[

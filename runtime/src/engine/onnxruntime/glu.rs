@@ -1,22 +1,21 @@
-//! Gated linear units (SwiGLU and GEGLU: Shazeer, 2020, arXiv:2002.05202), in one go over gates and factors.
+//! Gated linear units (SwiGLU: Shazeer, 2020, arXiv:2002.05202), in one go over gates and factors.
 
 use std::sync::{Mutex, PoisonError};
 
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
-use super::lanes::{self, LANES, exp, fused};
+use super::lanes::{self, LANES, exp};
 use super::operators::missing;
 
 /// Elements that a thread computes at a time: fewer take less time than another thread to wake.
 const BLOCK: usize = 1 << 14;
 
 /// Of gates and factors of one shape, or of one operand of which they are the halves of the last axis:
-/// `gate · σ(alpha · gate + cubic · gate³) · factor`.
+/// `gate · σ(alpha · gate) · factor`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Glu {
     alpha: f32,
-    cubic: f32,
     factors_first: bool,
 }
 
@@ -37,11 +36,10 @@ impl Operator for Glu {
     }
 
     fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
-        let number = |name| context.get::<f32>(name);
-        let (Some(alpha), Some(cubic)) = (number("alpha"), number("cubic")) else {
+        let Some(alpha) = context.get::<f32>("alpha") else {
             return Err(ort::Error::new("a gated linear unit does not say how its gates are activated"));
         };
-        Ok(Self { alpha, cubic, factors_first: context.get::<i64>("factors_first") == Some(1) })
+        Ok(Self { alpha, factors_first: context.get::<i64>("factors_first") == Some(1) })
     }
 }
 
@@ -121,16 +119,7 @@ fn fastest() -> fn(Glu, &[f32], &[f32], &mut [f32]) {
 
 #[inline(always)]
 fn gated<const FUSED: bool>(of: Glu, gates: &[f32], factors: &[f32], into: &mut [f32]) {
-    if of.cubic == 0.0 {
-        each::<FUSED>(gates, factors, into, |gate| of.alpha * gate);
-    } else {
-        each::<FUSED>(gates, factors, into, |gate| gate * fused::<FUSED>(of.cubic, gate * gate, of.alpha));
-    }
-}
-
-#[inline(always)]
-fn each<const FUSED: bool>(gates: &[f32], factors: &[f32], into: &mut [f32], sharp: impl Fn(f32) -> f32) {
-    let one = |gate: f32, factor: f32| gate / (1.0 + exp::<FUSED>(-sharp(gate))) * factor;
+    let one = |gate: f32, factor: f32| gate / (1.0 + exp::<FUSED>(-of.alpha * gate)) * factor;
     let (gate_chunks, gate_rest) = gates.as_chunks::<LANES>();
     let (factor_chunks, factor_rest) = factors.as_chunks::<LANES>();
     let (chunks, rest) = into.as_chunks_mut::<LANES>();

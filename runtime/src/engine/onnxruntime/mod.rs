@@ -1,6 +1,5 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
-mod add_rms_norm;
 mod cache_positions;
 mod cached_attention;
 mod causal_conv;

@@ -9,7 +9,6 @@ use ort::operator::{
 };
 use ort::value::TensorElementType;
 
-use super::add_rms_norm::AddRmsNorm;
 use super::cached_attention::CachedAttention;
 use super::causal_conv::CausalConv;
 use super::convolution::Convolution;
@@ -63,7 +62,6 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(CausalConv::default())?
         .add(TopKMask::default())?
         .add(Glu::default())?
-        .add(AddRmsNorm::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }

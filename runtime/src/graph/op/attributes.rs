@@ -100,28 +100,10 @@ pub enum LstmResult {
 /// The attributes of [`Op::Glu`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GluOp {
-    /// [`Activation::Silu`], [`Activation::QuickGelu`] or [`Activation::GeluNew`].
+    /// [`Activation::Silu`] or [`Activation::QuickGelu`].
     pub act: Activation,
     /// Whether factors stand before gates, where one operand holds both.
     pub factors_first: bool,
-}
-
-/// The attributes of [`Op::AddRmsNorm`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AddRmsNormOp {
-    /// Added to the mean square.
-    pub epsilon: f64,
-    /// Which of the two results the node gives.
-    pub gives: AddRmsNormResult,
-}
-
-/// The results of [`Op::AddRmsNorm`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddRmsNormResult {
-    /// The sum, normalised.
-    Output,
-    /// The sum.
-    Sum,
 }
 
 /// The attributes of [`Op::TopK`].

@@ -2,7 +2,6 @@
 //! better. [`Target::passes`](super::Target) lists those of each backend.
 
 pub(super) mod activation;
-pub(super) mod add_rms_norm;
 pub(super) mod arithmetic;
 pub(super) mod attention;
 mod attention_mask;

@@ -12,9 +12,9 @@ use std::path::Path;
 use super::{Memory, Target};
 use crate::Result;
 use crate::graph::{
-    AddRmsNormOp, AddRmsNormResult, CachedAttentionOp, CachedAttentionResult, CausalConvOp, Constant, Dim,
-    Dtype, Graph, LinearAttentionOp, LstmOp, LstmResult, MASKED_SCORE, Node, Op, Origin, RecurrenceResult,
-    SelectiveScanOp, Tensor, TopKOp, TopKResult,
+    CachedAttentionOp, CachedAttentionResult, CausalConvOp, Constant, Dim, Dtype, Graph, LinearAttentionOp,
+    LstmOp, LstmResult, MASKED_SCORE, Node, Op, Origin, RecurrenceResult, SelectiveScanOp, Tensor, TopKOp,
+    TopKResult,
 };
 use crate::onnx::{self, Attribute};
 use crate::weights::WeightData;
@@ -159,9 +159,6 @@ impl<'a> Printer<'a> {
                 let of = |gives| Op::CachedAttention(CachedAttentionOp { gives, ..op });
                 [Output, Keys, Values].map(of).to_vec()
             }
-            Op::AddRmsNorm(op) => [AddRmsNormResult::Output, AddRmsNormResult::Sum]
-                .map(|gives| Op::AddRmsNorm(AddRmsNormOp { gives, ..op }))
-                .to_vec(),
             Op::SelectiveScan(op) => [RecurrenceResult::Output, RecurrenceResult::State]
                 .map(|gives| Op::SelectiveScan(SelectiveScanOp { gives, ..op }))
                 .to_vec(),
@@ -325,7 +322,6 @@ fn is_fused(op: &Op) -> bool {
             | Op::CausalConv(_)
             | Op::ExpertLinear(_)
             | Op::Glu(_)
-            | Op::AddRmsNorm(_)
     )
 }
 

@@ -137,12 +137,7 @@ impl Printer<'_> {
             Op::Glu(op) => {
                 written.domain = WEFT;
                 let factors_first = Attribute::int("factors_first", i64::from(op.factors_first));
-                let [alpha, cubic] = sharpness(op.act).unwrap_or_default();
-                vec![Attribute::float("alpha", alpha), Attribute::float("cubic", cubic), factors_first]
-            }
-            Op::AddRmsNorm(op) => {
-                written.domain = WEFT;
-                vec![Attribute::float("epsilon", op.epsilon as f32)]
+                vec![Attribute::float("alpha", sharpness(op.act).unwrap_or_default()), factors_first]
             }
             Op::Conv(op) | Op::ConvTranspose(op) => conv(op),
             Op::Pool(op) => pool(op),

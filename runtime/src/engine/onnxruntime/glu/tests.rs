@@ -6,28 +6,16 @@ use crate::graph::Activation;
 fn wanted(act: Activation, gate: f32, factor: f32) -> f64 {
     let (gate, factor) = (f64::from(gate), f64::from(factor));
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-    let activated = match act {
-        Activation::Silu => gate * sigmoid(gate),
-        Activation::QuickGelu => gate * sigmoid(1.702 * gate),
-        _ => {
-            let root = (2.0 / std::f64::consts::PI).sqrt();
-            gate / 2.0 * (1.0 + (root * (gate + 0.044_715 * gate.powi(3))).tanh())
-        }
-    };
-    activated * factor
+    let alpha = if act == Activation::Silu { 1.0 } else { 1.702 };
+    gate * sigmoid(alpha * gate) * factor
 }
 
 /// As lowering has them.
 fn unit(act: Activation, factors_first: bool) -> Glu {
-    let (alpha, cubic) = match act {
-        Activation::Silu => (1.0, 0.0),
-        Activation::QuickGelu => (1.702, 0.0),
-        _ => (1.595_769, 1.595_769 * 0.044_715),
-    };
-    Glu { alpha, cubic, factors_first }
+    Glu { alpha: if act == Activation::Silu { 1.0 } else { 1.702 }, factors_first }
 }
 
-const ACTS: [Activation; 3] = [Activation::Silu, Activation::QuickGelu, Activation::GeluNew];
+const ACTS: [Activation; 2] = [Activation::Silu, Activation::QuickGelu];
 
 fn numbers(count: usize, seed: u32) -> Vec<f32> {
     drawn(count, seed).iter().map(|x| x * 8.0).collect()
