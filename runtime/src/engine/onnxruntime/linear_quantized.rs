@@ -6,6 +6,7 @@ use half::f16;
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::{TensorElementType, ValueRef};
 
+use super::jobs::run;
 use super::quantized::{Product, Weight, Zeros};
 use super::stored::Stored;
 use crate::graph::Dtype;
@@ -140,14 +141,7 @@ impl<S: Stored> Kernel for LinearQuantized<S> {
                 })?,
             });
         }
-        let blocks: Vec<(&Product<'_, S>, usize)> = products
-            .iter()
-            .flat_map(|product| (0..product.blocks()).map(move |block| (product, block)))
-            .collect();
-        context.par_for(blocks.len(), blocks.len(), |place| {
-            let (product, block) = blocks[place];
-            product.compute(block);
-        })
+        run(context, &products)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Ling 3.0 (Bailing Hybrid): delta attention with bounded decays, and latent attention whose heads are gated, by layer.
 
 use super::fields::{Fields, INTERMEDIATE, RMS, SIZES, one, plain};
+use super::kimi::DELTA;
 use super::mixtures::LATENT_SIZES;
 use super::names::{DECODER, EXPERTS, GATED_MLP, LATENT, Names, PRE_NORMS, ROUTER_BIAS, SHARED_EXPERTS};
 use super::splits::LATENT_KEYS;
@@ -30,14 +31,7 @@ const FIELDS: &Fields = &[
 const NAMES: &Names = &[
     ("blk.{}.attn_gate", "model.layers.{}.self_attn.g_proj"),
     ("blk.{}.ssm_g_a", "model.layers.{}.self_attn.g_proj"),
-    ("blk.{}.ssm_conv1d_q", "model.layers.{}.self_attn.q_conv1d"),
-    ("blk.{}.ssm_conv1d_k", "model.layers.{}.self_attn.k_conv1d"),
-    ("blk.{}.ssm_conv1d_v", "model.layers.{}.self_attn.v_conv1d"),
     ("blk.{}.ssm_f_a", "model.layers.{}.self_attn.f_proj"),
-    ("blk.{}.ssm_beta", "model.layers.{}.self_attn.b_proj"),
-    ("blk.{}.ssm_a", "model.layers.{}.self_attn.A_log"),
-    ("blk.{}.ssm_dt.bias", "model.layers.{}.self_attn.dt_bias"),
-    ("blk.{}.ssm_norm", "model.layers.{}.self_attn.o_norm"),
 ];
 
 pub const ALL: &[Architecture] = &[Architecture {
@@ -53,6 +47,6 @@ pub const ALL: &[Architecture] = &[Architecture {
         "bailingmoe3",
         &[one("bailing_hybrid", "BailingHybridForCausalLM")],
         &[SIZES, INTERMEDIATE, RMS, LATENT_SIZES, FIELDS],
-        &[DECODER, PRE_NORMS, GATED_MLP, EXPERTS, SHARED_EXPERTS, ROUTER_BIAS, LATENT, NAMES],
+        &[DECODER, PRE_NORMS, GATED_MLP, EXPERTS, SHARED_EXPERTS, ROUTER_BIAS, LATENT, DELTA, NAMES],
     )
 }];

@@ -25,18 +25,22 @@ const FIELDS: &Fields = &[
     ("topk_group", Fixed("1")),
 ];
 
-const NAMES: &Names = &[
+/// Of delta attention (Kimi Delta Attention): convolutions, decays and the norm.
+pub const DELTA: &Names = &[
     ("blk.{}.ssm_conv1d_q", "model.layers.{}.self_attn.q_conv1d"),
     ("blk.{}.ssm_conv1d_k", "model.layers.{}.self_attn.k_conv1d"),
     ("blk.{}.ssm_conv1d_v", "model.layers.{}.self_attn.v_conv1d"),
-    ("blk.{}.ssm_f_a", "model.layers.{}.self_attn.f_a_proj"),
-    ("blk.{}.ssm_f_b", "model.layers.{}.self_attn.f_b_proj"),
-    ("blk.{}.ssm_g_a", "model.layers.{}.self_attn.g_a_proj"),
-    ("blk.{}.ssm_g_b", "model.layers.{}.self_attn.g_b_proj"),
     ("blk.{}.ssm_beta", "model.layers.{}.self_attn.b_proj"),
     ("blk.{}.ssm_a", "model.layers.{}.self_attn.A_log"),
     ("blk.{}.ssm_dt.bias", "model.layers.{}.self_attn.dt_bias"),
     ("blk.{}.ssm_norm", "model.layers.{}.self_attn.o_norm"),
+];
+
+const NAMES: &Names = &[
+    ("blk.{}.ssm_f_a", "model.layers.{}.self_attn.f_a_proj"),
+    ("blk.{}.ssm_f_b", "model.layers.{}.self_attn.f_b_proj"),
+    ("blk.{}.ssm_g_a", "model.layers.{}.self_attn.g_a_proj"),
+    ("blk.{}.ssm_g_b", "model.layers.{}.self_attn.g_b_proj"),
     ("blk.{}.exp_probs_b.bias", "model.layers.{}.block_sparse_moe.gate.e_score_correction_bias"),
     ("blk.{}.ffn_gate_shexp", "model.layers.{}.block_sparse_moe.shared_experts.gate_proj"),
     ("blk.{}.ffn_up_shexp", "model.layers.{}.block_sparse_moe.shared_experts.up_proj"),
@@ -56,6 +60,6 @@ pub const ALL: &[Architecture] = &[Architecture {
         "kimi-linear",
         &[one("kimi_linear", "KimiLinearForCausalLM")],
         &[SIZES, INTERMEDIATE, RMS, LATENT_SIZES, FIELDS],
-        &[DECODER, PRE_NORMS, GATED_MLP, LATENT, MIXTRAL, NAMES],
+        &[DECODER, PRE_NORMS, GATED_MLP, LATENT, MIXTRAL, DELTA, NAMES],
     )
 }];
