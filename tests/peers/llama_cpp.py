@@ -102,12 +102,18 @@ def quantize(llama: ctypes.CDLL, checkpoint: Path, file: str, threads: int) -> N
     partial.rename(checkpoint / file)
 
 
+def loads(path: Path, library: Path) -> tuple[ctypes.CDLL, ctypes.c_void_p]:
+    """The library with a model of a file, whose tensors have the names and shapes that it asks for."""
+    llama = loaded(library)
+    model = llama.llama_model_load_from_file(str(path).encode(), llama.llama_model_default_params())
+    if not model:
+        raise ValueError(f"llama.cpp does not load {path}")
+    return llama, model
+
+
 class Model:
     def __init__(self, path: Path, library: Path, threads: int, context: int, vocab_size: int) -> None:
-        self.llama = loaded(library)
-        model = self.llama.llama_model_load_from_file(str(path).encode(), self.llama.llama_model_default_params())
-        if not model:
-            raise ValueError(f"llama.cpp does not load {path}")
+        self.llama, model = loads(path, library)
         parameters = self.llama.llama_context_default_params()
         parameters.first = context
         self.context = self.llama.llama_init_from_model(model, parameters)

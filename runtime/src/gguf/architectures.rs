@@ -38,6 +38,9 @@ pub struct Architecture {
     pub models: &'static [Model],
     /// The fields of `config.json`.
     pub fields: &'static [&'static [(&'static str, Source)]],
+    /// The object of `config.json` that these fields and [`Architecture::rope`] are in, and the fields beside it; none where it
+    /// is not nested.
+    pub within: Option<(&'static str, &'static [(&'static str, Source)])>,
     /// What the configuration says of rotary position embeddings.
     pub rope: Rope,
     /// The names of its tensors.

@@ -46,17 +46,22 @@ pub(super) fn model(gguf: &Gguf, models: &[&str]) -> Option<&'static Model> {
 /// `config.json` of the first model that fits, among those named where any is.
 pub(super) fn json(gguf: &Gguf, models: &[&str]) -> Result<Json> {
     let model = model(gguf, models).ok_or_else(|| gguf.wrong("is of no model of its architecture"))?;
-    let mut config = Map::new();
+    let architecture = gguf.architecture;
+    let mut own = Map::new();
+    if let Some(rope) = rope(gguf)? {
+        own.insert("rope_parameters".to_owned(), rope);
+    }
+    fill(&mut own, gguf, architecture.fields.iter().copied().flatten())?;
+    let mut config = match architecture.within {
+        Some((object, fields)) => {
+            let mut outer = Map::from_iter([(object.to_owned(), Json::Object(own))]);
+            fill(&mut outer, gguf, fields)?;
+            outer
+        }
+        None => own,
+    };
     config.insert("model_type".to_owned(), json!(model.model_type));
     config.insert("architectures".to_owned(), json!([model.class]));
-    if let Some(rope) = rope(gguf)? {
-        config.insert("rope_parameters".to_owned(), rope);
-    }
-    for (field, source) in gguf.architecture.fields.iter().copied().flatten() {
-        if let Some(value) = field_value(gguf, source)? {
-            insert(&mut config, field, value);
-        }
-    }
     for (key, field) in [("bos", "bos_token_id"), ("eos", "eos_token_id"), ("padding", "pad_token_id")] {
         let id = gguf.files[0].metadata.get(&format!("tokenizer.ggml.{key}_token_id"));
         if let Some(id) = id.and_then(Value::whole) {
@@ -64,6 +69,20 @@ pub(super) fn json(gguf: &Gguf, models: &[&str]) -> Result<Json> {
         }
     }
     Ok(Json::Object(config))
+}
+
+/// Sets fields to what the file has for them.
+fn fill<'a>(
+    config: &mut Map<String, Json>,
+    gguf: &Gguf,
+    fields: impl IntoIterator<Item = &'a (&'static str, Source)>,
+) -> Result<()> {
+    for (field, source) in fields {
+        if let Some(value) = field_value(gguf, source)? {
+            insert(config, field, value);
+        }
+    }
+    Ok(())
 }
 
 /// Sets a field, or `object.field` of an object that is there.
@@ -181,11 +200,12 @@ fn numbers(gguf: &Gguf, key: &str) -> Option<Vec<f64>> {
     Some(numbers)
 }
 
-/// The number of the first layer of multi-token prediction, which models do without; none where there is none.
+/// The number of the first layer of multi-token prediction, which models do without; none where there is none, or where all
+/// layers are: those of a drafter.
 pub(crate) fn end_of_layers(gguf: &Gguf) -> Option<u64> {
     let whole = |key| gguf.value(key).and_then(Value::whole);
     let behind = whole("nextn_predict_layers").filter(|behind| *behind > 0)?;
-    whole("block_count")?.checked_sub(behind)
+    whole("block_count")?.checked_sub(behind).filter(|end| *end > 0)
 }
 
 /// The layers with a tensor.

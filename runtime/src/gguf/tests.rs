@@ -339,3 +339,23 @@ fn what_differs_by_kind_of_layer_is_found_by_windows() {
         "{sparse:?}"
     );
 }
+
+#[test]
+fn drafters_have_all_layers_of_multi_token_prediction_and_a_nested_configuration() {
+    let small = config("gemma4_assistant/q8_0");
+    assert_eq!(
+        [&small["model_type"], &small["backbone_hidden_size"]],
+        [&Json::from("gemma4_assistant"), &64.into()]
+    );
+    assert_eq!([&small["use_ordered_embeddings"], &small["tie_word_embeddings"]], [false, true]);
+    let text = &small["text_config"];
+    assert_eq!(
+        [&text["num_hidden_layers"], &text["num_kv_shared_layers"], &text["global_head_dim"]],
+        [4, 4, 32]
+    );
+    assert_eq!(text["rope_parameters"]["full_attention"]["rope_type"], "proportional");
+    assert_eq!(text["attention_k_eq_v"], false);
+    let text = &config("gemma4_assistant/keys-as-values")["text_config"];
+    assert_eq!(text["attention_k_eq_v"], true);
+    assert_eq!([&text["num_key_value_heads"], &text["num_global_key_value_heads"]], [2, 1]);
+}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,8 @@ class GgufCase:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     added: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Tensors that published checkpoints have, and those that are saved here have not: a head that is its own."""
+    within: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """In which the reference is built and run."""
 
     def make(self) -> Files:
         with tempfile.TemporaryDirectory() as temporary:
@@ -93,7 +96,7 @@ class GgufCase:
         """Writes the file, and gives the reference's outputs of the weights in it."""
         from safetensors.torch import load_file, save_file
 
-        with tempfile.TemporaryDirectory() as temporary:
+        with tempfile.TemporaryDirectory() as temporary, self.within():
             folder = Path(temporary)
             model, _ = ruled_model(self.model_class, self.config)
             model.save_pretrained(folder)
@@ -101,7 +104,7 @@ class GgufCase:
             self.config.architectures = [self.model_class]
             kept |= {name: torch.from_numpy(weights.values(name, shape, 0)) for name, shape in self.added.items()}
             convert(self.config, kept, path, self.kind, self.metadata)
-            behind = f"model.layers.{self.config.num_hidden_layers}."
+            behind = f"model.layers.{layers_of(self.config)}."
             kept = {name: tensor for name, tensor in kept.items() if not name.startswith(behind)}
             save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
             rewrite(folder / "config.json", {})
@@ -109,6 +112,11 @@ class GgufCase:
             if info["missing_keys"] or info["unexpected_keys"]:
                 raise ValueError(f"the dequantized weights do not fill the model: {info}")
             return run(again.eval(), self.inputs, {})
+
+
+def layers_of(config: Any) -> int:
+    """Those of the text's decoder, where that has a configuration of its own."""
+    return int(getattr(config, "text_config", config).num_hidden_layers)
 
 
 Kind = Callable[[str, tuple[int, ...]], str]
@@ -135,7 +143,7 @@ def convert(
         add(writer, key, [tensors[name].item() for name in own])
         listed.update(own)
     architecture = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}[converter.names or converter.name]
-    layers = max(config.num_hidden_layers, getattr(config, "num_decoder_layers", None) or 0)
+    layers = max(layers_of(config), getattr(config, "num_decoder_layers", None) or 0)
     # Layers of multi-token prediction come behind the others.
     layers = max(layers, metadata.get(f"{converter.name}.block_count", 0))
     names = gguf.get_tensor_name_map(architecture, layers)

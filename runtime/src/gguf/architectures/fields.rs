@@ -50,5 +50,15 @@ pub(super) const fn plain(
     fields: &'static [&'static Fields],
     tensors: &'static [&'static Names],
 ) -> Architecture {
-    Architecture { name, models, fields, rope: Rope::Heads, tensors, changes: &[], numbers: &[], splits: &[] }
+    Architecture {
+        name,
+        models,
+        fields,
+        within: None,
+        rope: Rope::Heads,
+        tensors,
+        changes: &[],
+        numbers: &[],
+        splits: &[],
+    }
 }

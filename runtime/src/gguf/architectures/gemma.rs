@@ -1,11 +1,12 @@
 //! Gemma 3n and Gemma 4: embeddings for each layer, and layers that share keys and values; streams of hidden states, or heads
-//! that differ by layer and experts beside the MLP.
+//! that differ by layer and experts beside the MLP. Gemma 4's drafters, whose layers all read another model's.
 
 use super::fields::{Fields, HEADS, KV_HEADS, LAYER_TYPES, RMS, SIZES, one, plain};
 use super::names::{BEFORE_NORMS, DECODER, GATED_MLP, Names, POST_NORMS};
 use super::{Architecture, Arrangement, Layout, Part, Rope, Source, Split};
 use Source::{
-    Differs, Each, InLayers, Key, Least, Maybe, MaybeRows, NormalShares, OfSliding, Or, Rows, WithoutInLayers,
+    Differs, Each, Fixed, InLayers, Key, Lacks, Least, Maybe, MaybeRows, NormalShares, OfSliding, Or, Rows,
+    WithoutInLayers,
 };
 
 /// Gemma 3n's.
@@ -42,6 +43,17 @@ const FIELDS: &Fields = &[
     ("moe_intermediate_size", Maybe(&["expert_feed_forward_length"])),
 ];
 
+/// Of Gemma 4's drafters. The converter leaves out the clusters of tokens by which small models choose whose logits they compute:
+/// drafts of its files are the best of all tokens.
+const DRAFTER: &Fields = &[
+    ("backbone_hidden_size", Key(&["embedding_length_out"])),
+    ("tie_word_embeddings", Lacks("output.weight")),
+    ("use_ordered_embeddings", Fixed("false")),
+];
+
+/// Of their own in `text_config`: whether keys are values in the other model shows in the number of heads alone.
+const READERS: &Fields = &[("attention_k_eq_v", Differs("attention.head_count_kv"))];
+
 /// Of the embeddings for each layer.
 const PER_LAYER: &Names = &[
     ("per_layer_token_embd", "model.embed_tokens_per_layer"),
@@ -76,6 +88,10 @@ const NAMES: &Names = &[
     ("blk.{}.post_ffw_norm_1", "model.layers.{}.post_feedforward_layernorm_1"),
     ("blk.{}.post_ffw_norm_2", "model.layers.{}.post_feedforward_layernorm_2"),
 ];
+
+/// From the other model's hidden states and embeddings, and back to them.
+const PROJECTIONS: &Names =
+    &[("nextn.pre_projection", "pre_projection"), ("nextn.post_projection", "post_projection")];
 
 /// Gates come first, in one tensor or two.
 const EXPERTS: &[Split] = &[
@@ -117,6 +133,19 @@ pub const ALL: &[Architecture] = &[
             &[one("gemma4_text", "Gemma4ForCausalLM")],
             &[SIZES, RMS, LAYER_TYPES, FIELDS],
             &[DECODER, BEFORE_NORMS, POST_NORMS, GATED_MLP, PER_LAYER, NAMES],
+        )
+    },
+    Architecture {
+        within: Some(("text_config", DRAFTER)),
+        rope: Rope::Proportional,
+        ..plain(
+            "gemma4-assistant",
+            &[
+                one("gemma4_assistant", "Gemma4AssistantForCausalLM"),
+                one("gemma4_unified_assistant", "Gemma4UnifiedAssistantForCausalLM"),
+            ],
+            &[SIZES, RMS, LAYER_TYPES, FIELDS, READERS],
+            &[DECODER, BEFORE_NORMS, POST_NORMS, GATED_MLP, NAMES, PROJECTIONS],
         )
     },
 ];

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from weft_reference.gguf_converters.changes import Array, Change
@@ -44,7 +45,8 @@ EXPERTS = {
 
 @dataclass(frozen=True)
 class Converter:
-    """How the models of an architecture are converted: `keys` of the metadata by fields of the configuration."""
+    """How the models of an architecture are converted: `keys` of the metadata by fields of the configuration, with dots where they
+    are in an object of it."""
 
     name: str
     keys: Mapping[str, str]
@@ -70,7 +72,7 @@ class Converter:
 
     def metadata(self, config: Any) -> dict[str, Any]:
         """The metadata of a configuration, by keys without the architecture's name."""
-        found = {key: getattr(config, name, None) for key, name in self.keys.items()}
+        found = {key: reduce(lambda c, part: getattr(c, part, None), name.split("."), config) for key, name in self.keys.items()}
         found = {key: value for key, value in found.items() if value is not None}
         found |= dict(self.fixed) | self.made(config)
         if self.rope:

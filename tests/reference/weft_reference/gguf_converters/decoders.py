@@ -21,7 +21,7 @@ from weft_reference.gguf_converters.converter import (
     WINDOW,
     Converter,
 )
-from weft_reference.gguf_converters.splits import GEMMA3N_SPLITS, GEMMA4_SPLITS
+from weft_reference.gguf_converters.splits import GEMMA3N_SPLITS, GEMMA4_ASSISTANT_SPLITS, GEMMA4_SPLITS
 
 
 def _pattern(config: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _gemma4(c: Any) -> dict[str, Any]:
     made: dict[str, Any] = {
         "attention.head_count_kv": key_heads if c.attention_k_eq_v else key_heads[0],
         "feed_forward_length": c.intermediate_size,
-        "embedding_length_per_layer_input": c.hidden_size_per_layer_input or 0,
+        "embedding_length_per_layer_input": getattr(c, "hidden_size_per_layer_input", None) or 0,
         "rope.freq_base": float(rope["full_attention"]["rope_theta"]),
         "rope.freq_base_swa": float(rope["sliding_attention"]["rope_theta"]),
         "rope.dimension_count": full,
@@ -73,11 +73,29 @@ def _gemma4(c: Any) -> dict[str, Any]:
     return made | _pattern(c)
 
 
+def _drafter(c: Any) -> dict[str, Any]:
+    """All layers of one predict tokens ahead, and read keys and values of another model."""
+    layers = c.num_hidden_layers
+    return _gemma4(c) | {"nextn_predict_layers": layers, "attention.shared_kv_layers": layers}
+
+
 def _proportional(c: Any) -> dict[str, Array]:
     """What frequencies of full attention are divided by: all behind the share that turns by so much that they do not."""
     width = _of_layers(c, "full", "head_dim")
     turned = int(width * c.rope_parameters["full_attention"]["partial_rotary_factor"] / 2)
     return {"rope_freqs.weight": np.repeat([1.0, 1e30], [turned, width // 2 - turned]).astype(np.float32)}
+
+
+GEMMA4_ASSISTANT = Converter(
+    "gemma4-assistant",
+    {key: f"text_config.{name}" for key, name in (SIZES | RMS | WINDOW).items()}
+    | {"embedding_length_out": "backbone_hidden_size"},
+    rope=False,
+    made=lambda c: _drafter(c.text_config),
+    extra=lambda c: _proportional(c.text_config),
+    splits=lambda _: GEMMA4_ASSISTANT_SPLITS,
+    names="gemma4",
+)
 
 
 CONVERTERS = {
@@ -139,6 +157,8 @@ CONVERTERS = {
         extra=_proportional,
         splits=lambda _: GEMMA4_SPLITS,
     ),
+    "gemma4_assistant": GEMMA4_ASSISTANT,
+    "gemma4_unified_assistant": GEMMA4_ASSISTANT,
     "phi": Converter("phi2", SIZES | MLP | GROUPED | NORM),
     "phi3": Converter("phi3", LLAMA),
     "starcoder2": Converter("starcoder2", SIZES | MLP | GROUPED | {"attention.layer_norm_epsilon": "norm_epsilon"}),

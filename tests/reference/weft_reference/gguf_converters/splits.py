@@ -141,6 +141,11 @@ GEMMA4_SPLITS = BATCHED_SPLITS | {
 }
 
 
+GEMMA4_ASSISTANT_SPLITS = GEMMA4_SPLITS | {
+    rf"^{part}_projection\.weight$": same(f"nextn.{part}_projection.weight") for part in ("pre", "post")
+}
+
+
 def _by_expert(w: Array, c: Any) -> Array:
     return w.reshape(c.ffn_config.moe_num_experts, -1, w.shape[-1])
 

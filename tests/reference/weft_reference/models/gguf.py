@@ -9,6 +9,7 @@ from weft_reference.gguf_cases import TINY, batch, but, case, every, in_turn
 from weft_reference.gguf_files import GgufCase
 from weft_reference.gguf_tokenizers import TokenizerCase, tokenizers
 from weft_reference.inputs import text_batch
+from weft_reference.models import gemma4_assistant as assistants
 
 ROOTS = ("gguf",)
 MODELS = ("gguf",)
@@ -145,6 +146,7 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     yield from hybrids()
     yield from gemma3n()
     yield from gemma4()
+    yield from gemma4_assistant()
     yield from t5()
 
 
@@ -356,6 +358,23 @@ def gemma4() -> Iterator[GgufCase]:
     moe = {"enable_moe_block": True, "num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 64}
     yield case("gemma4_text", "experts", "Gemma4", every("Q4_0"), **plain | same | moe)
     yield case("gemma4_text", "uncapped", "Gemma4", every("F16"), **plain | moe | {"final_logit_softcapping": None})
+
+
+def gemma4_assistant() -> Iterator[GgufCase]:
+    """Drafters for Gemma 4, of models whose keys are values and of others."""
+    sizes = {name: size for name, size in TINY.items() if not name.endswith("_id")}
+    base = sizes | {"num_hidden_layers": 4, "head_dim": 16, "global_head_dim": 32, "sliding_window": 4}
+    base |= {"layer_types": [*["sliding_attention"] * 3, "full_attention"], "num_kv_shared_layers": 4}
+    none = assistants.NO_EMBEDDINGS
+    same = {"attention_k_eq_v": True, "num_global_key_value_heads": 1}
+    made = (("", "q8_0", none), ("", "keys-as-values", none | same), ("Unified", "q8_0", {}))
+    for unified, name, own in made:
+        model = "gemma4_unified_assistant" if unified else "gemma4_assistant"
+        config = assistants.config(model, base | own, backbone_hidden_size=64)
+        inputs = assistants.inputs(config, f"gguf.{name}", 1, 9, None)
+        kind = every("Q8_0" if name == "q8_0" else "Q4_0")
+        path, head = f"gguf/{model}/{name}", f"Gemma4{unified}AssistantForCausalLM"
+        yield GgufCase(path, head, config, inputs, kind, within=assistants.reads_another_model)
 
 
 def t5() -> Iterator[GgufCase]:
