@@ -19,27 +19,41 @@ const [packed, folder, device = 'wasm', program = '/usr/bin/chromium'] = process
 const here = dirname(fileURLToPath(import.meta.url));
 const { server } = await serve(0, [['/', here], ['/package/', packed], ['/goldens/', folder]], { isolated: waiting });
 const base = `http://127.0.0.1:${server.address().port}`;
-const page = await browser(program);
+const opened = async () => {
+  const page = await browser(program);
+  await page.goto(`${base}/page.html`);
+  if (waiting) await page.evaluate(async () => delete WebAssembly.Suspending);
+  return page;
+};
+let page = await opened();
 let failed = 0;
 let right = 0;
 let ended = 0;
 const models = new Map();
 const tasks = new Set();
 try {
-  await page.goto(`${base}/page.html`);
-  if (waiting) await page.evaluate(async () => delete WebAssembly.Suspending);
   for (const place of JSON.parse(await readFile(join(folder, 'index.json'), 'utf8'))) {
     const golden = JSON.parse(await readFile(join(folder, place, 'task.json'), 'utf8'));
     const served = `${place.split('/')[0]} ${golden.task}`;
     if (process.argv.includes('--first') && tasks.has(served)) continue;
     tasks.add(served);
-    const { calls, errors, wrong } = await page.evaluate(
-      async ([base, place, golden, device, dtype]) => {
-        const { answered } = await import(`${base}/answers.js`);
-        return answered(await import(`${base}/package/index.js`), `${base}/goldens/${place}`, golden, device, dtype);
-      },
-      [base, place, golden, device, dtype],
-    );
+    let answers;
+    try {
+      answers = await page.evaluate(
+        async ([base, place, golden, device, dtype]) => {
+          const { answered } = await import(`${base}/answers.js`);
+          return answered(await import(`${base}/package/index.js`), `${base}/goldens/${place}`, golden, device, dtype);
+        },
+        [base, place, golden, device, dtype],
+      );
+    } catch (error) {
+      // The browser ended the page, not a call: the others are asked in a new one.
+      const calls = golden.calls.length;
+      answers = { calls, errors: calls, wrong: [`the page ended: ${error.message.trim()}`] };
+      await page.close().catch(() => {});
+      page = await opened();
+    }
+    const { calls, errors, wrong } = answers;
     const [model] = place.split('/');
     const seen = models.get(model) ?? { browser: page.name, device, dtype, waiting, model, goldens: 0, calls: 0, right: 0, errors: 0, wrong: [] };
     models.set(model, seen);

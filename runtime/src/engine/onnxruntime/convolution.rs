@@ -6,6 +6,7 @@
 mod product;
 pub(super) mod quantized;
 mod windows;
+mod winograd;
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -16,6 +17,7 @@ use ort::value::TensorElementType;
 
 use self::product::{Chunk, Epilogue, Multiplied, Product};
 use self::windows::{Geometry, Scratch, Windows};
+use self::winograd::Winograd;
 use super::operators::{IN_BF16, convolution, missing};
 use super::panel;
 use super::stored::Stored;
@@ -223,6 +225,10 @@ impl<W: Stored> Kernel for Convolution<W> {
         let geometry = self.attributes.geometry(shape, weight_shape)?;
         let axes = shape.len() - 2;
         self.attributes.compute(context, &geometry, axes, 2, |epilogue, result| {
+            if winograd::fits(&geometry) {
+                let all = Winograd::new(&geometry, panel::kernel(), (x, weight), epilogue);
+                return by_tiles(context, &all, result);
+            }
             let depth = geometry.depth();
             // Both of a pair are of one window.
             let pairs = panel::pairs().filter(|_| self.attributes.in_bf16 && depth.is_multiple_of(2));
@@ -260,6 +266,24 @@ fn compute<W: Stored>(
             let product = Product::new(geometry, multiplied, weight, group, epilogue, chunk, laid, result);
             context.par_for(product.blocks(), product.blocks(), |block| product.compute(block))?;
         }
+    }
+    if scratch.numbers() <= KEPT {
+        SCRATCH.set(scratch);
+    }
+    Ok(())
+}
+
+/// So many tiles at a time as there is room for.
+fn by_tiles<W: Stored>(
+    context: &ComputeContext,
+    all: &Winograd<'_, W>,
+    result: &mut [f32],
+) -> ort::Result<()> {
+    let mut scratch = SCRATCH.take();
+    let laid = &mut scratch.laid.panels;
+    for tiles in &all.chunks(CHUNK) {
+        all.lay(tiles, laid, |parts, lay| context.par_for(parts, parts, lay))?;
+        all.multiply(tiles, laid, result, |parts, task| context.par_for(parts, parts, task))?;
     }
     if scratch.numbers() <= KEPT {
         SCRATCH.set(scratch);

@@ -89,7 +89,7 @@ impl Epilogue<'_> {
     }
 
     /// Numbers of one channel, of which the first stands at a place of the result.
-    fn apply(&self, channel: usize, place: usize, sums: &mut [f32]) {
+    pub(super) fn apply(&self, channel: usize, place: usize, sums: &mut [f32]) {
         let (factor, summand) = self.of(channel);
         let addend = self.addend.map(|addend| &addend[place..]);
         match (addend, self.relu) {
@@ -140,7 +140,26 @@ impl<W: Stored> Multiplied<W> {
 }
 
 /// A block's channels of the result: of each image the rows of all positions.
-type Rows<'a> = Mutex<Vec<Vec<&'a mut [f32]>>>;
+pub(super) type Rows<'a> = Mutex<Vec<Vec<&'a mut [f32]>>>;
+
+/// The result of a group whose first channel this is, in blocks of so many channels.
+pub(super) fn rows_of_blocks<'a>(
+    geometry: &Geometry,
+    first: usize,
+    block: usize,
+    result: &'a mut [f32],
+) -> Vec<Rows<'a>> {
+    let mut blocks: Vec<Vec<Vec<&mut [f32]>>> = vec![];
+    blocks.resize_with(geometry.out.div_ceil(block), Vec::new);
+    let (places, channels) = (geometry.places().max(1), geometry.out * geometry.groups);
+    for image in result.chunks_exact_mut((places * channels).max(1)) {
+        let mut rows = image.chunks_exact_mut(places).skip(first);
+        for (at, of_block) in blocks.iter_mut().enumerate() {
+            of_block.push(rows.by_ref().take(block.min(geometry.out - at * block)).collect());
+        }
+    }
+    blocks.into_iter().map(Mutex::new).collect()
+}
 
 pub(super) struct Product<'a, W> {
     multiplied: Multiplied<W>,
@@ -169,16 +188,8 @@ impl<'a, W: Stored> Product<'a, W> {
     ) -> Self {
         let (depth, first) = (geometry.depth(), group * geometry.out);
         let weight = &weight[first * depth..][..geometry.out * depth];
-        let mut blocks: Vec<Vec<Vec<&mut [f32]>>> = vec![];
-        blocks.resize_with(geometry.out.div_ceil(BLOCK), Vec::new);
-        let (places, channels) = (geometry.places().max(1), geometry.out * geometry.groups);
-        for image in result.chunks_exact_mut((places * channels).max(1)) {
-            let mut rows = image.chunks_exact_mut(places).skip(first);
-            for (at, block) in blocks.iter_mut().enumerate() {
-                block.push(rows.by_ref().take(BLOCK.min(geometry.out - at * BLOCK)).collect());
-            }
-        }
-        let blocks = blocks.into_iter().map(Mutex::new).collect();
+        let channels = geometry.out * geometry.groups;
+        let blocks = rows_of_blocks(geometry, first, BLOCK, result);
         Self { multiplied, weight, depth, first, channels, epilogue, chunk, laid, blocks }
     }
 

@@ -134,6 +134,76 @@ impl Case {
     }
 }
 
+/// As [`Case::check`], by tiles; whether a convolution is one that is computed so.
+#[track_caller]
+fn check_by_tiles<W: Stored>(case: &Case, of: fn(f32) -> W) -> bool {
+    let count = |shape: &[i64]| shape.iter().product::<i64>() as usize;
+    let x = numbers(count(&case.x), 1);
+    let weight: Vec<W> = numbers(count(&case.weight), 2).into_iter().map(of).collect();
+    let geometry = case.geometry().unwrap();
+    if !winograd::fits(&geometry) {
+        return false;
+    }
+    let wanted = case.wanted(&x, &weight);
+    let most = wanted.iter().fold(0.0_f64, |most, number| most.max(number.abs()));
+    let out = case.weight[0] as usize;
+    let (bias, addend) = (numbers(out, 3), numbers(wanted.len(), 6));
+    let plain = Epilogue { bias: None, normed: None, addend: None, relu: false };
+    let full = Epilogue { bias: Some(&bias), normed: None, addend: Some(&addend), relu: true };
+    let each = |parts: usize, task: Task<'_>| {
+        (0..parts).rev().for_each(task);
+        Ok::<_, Infallible>(())
+    };
+    for (kernel, room) in [(kernel(), CHUNK), (kernel(), 1), (PORTABLE, 1)] {
+        for epilogue in [&plain, &full] {
+            let all = Winograd::new(&geometry, kernel, (&x, &weight), epilogue);
+            let (mut laid, mut result) = (vec![f32::NAN; 64], vec![f32::NAN; wanted.len()]);
+            for tiles in &all.chunks(room) {
+                all.lay(tiles, &mut laid, each).unwrap();
+                all.multiply(tiles, &laid, &mut result, each).unwrap();
+            }
+            for (at, (got, want)) in result.iter().zip(&wanted).enumerate() {
+                let channel = at / geometry.places() % out;
+                let bias = epilogue.bias.map_or(0.0, |bias| f64::from(bias[channel]));
+                let want = want + bias + epilogue.addend.map_or(0.0, |addend| f64::from(addend[at]));
+                let want = if epilogue.relu { want.max(0.0) } else { want };
+                assert!((f64::from(*got) - want).abs() < 5e-6 * most, "{at}: {got} for {want}");
+            }
+        }
+    }
+    true
+}
+
+#[test]
+fn tiles_give_what_windows_do() {
+    let all = [
+        // Many tiles beside each other, few, and results that end within one.
+        Case { pads: vec![1; 4], ..Case::new(&[1, 16, 7, 150], &[24, 16, 3, 3]) },
+        Case { pads: vec![1; 4], ..Case::new(&[2, 131, 10, 15], &[26, 131, 3, 3]) },
+        Case { pads: vec![1; 4], ..Case::new(&[4, 17, 7, 10], &[25, 17, 3, 3]) },
+        // Without zeros around it, with more of them than the window is large, and on some sides alone.
+        Case::new(&[1, 16, 22, 19], &[24, 16, 3, 3]),
+        Case { pads: vec![5, 6, 2, 9], ..Case::new(&[1, 16, 18, 11], &[24, 16, 3, 3]) },
+        Case { pads: vec![0, 2, 1, 0], ..Case::new(&[3, 16, 14, 12], &[24, 16, 3, 3]) },
+        Case { pads: vec![9, 9, 9, 9], ..Case::new(&[2, 16, 1, 1], &[24, 16, 3, 3]) },
+    ];
+    for case in &all {
+        assert!(check_by_tiles(case, |x| x));
+    }
+    assert!(check_by_tiles(&all[2], bf16::from_f32));
+    let others = [
+        Case { strides: vec![2, 2], ..Case::new(&[1, 16, 50, 50], &[24, 16, 3, 3]) },
+        Case { dilations: vec![2, 2], ..Case::new(&[1, 16, 50, 50], &[24, 16, 3, 3]) },
+        Case { groups: 2, ..Case::new(&[1, 32, 50, 50], &[48, 16, 3, 3]) },
+        Case::new(&[1, 16, 50, 50], &[24, 16, 5, 5]),
+        Case::new(&[1, 16, 3, 50, 50], &[24, 16, 3, 3, 3]),
+        Case::new(&[1, 16, 6, 6], &[24, 16, 3, 3]),
+    ];
+    for case in &others {
+        assert!(!check_by_tiles(case, |x| x));
+    }
+}
+
 fn places(lengths: &[i64]) -> Vec<Vec<i64>> {
     lengths.iter().fold(vec![vec![]], |all, length| {
         all.iter().flat_map(|front| (0..*length).map(|at| [front.clone(), vec![at]].concat())).collect()

@@ -184,7 +184,7 @@ fn each_paired<const FUSED: bool>(first: &[f32], second: &[f32], pairs: &mut [f3
 }
 
 /// So many numbers, of any value.
-fn sized(numbers: &mut Vec<f32>, count: usize) -> &mut [f32] {
+pub(super) fn sized(numbers: &mut Vec<f32>, count: usize) -> &mut [f32] {
     if numbers.len() < count {
         numbers.resize(count, 0.0);
     }

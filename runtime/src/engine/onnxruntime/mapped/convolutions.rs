@@ -15,8 +15,11 @@ const LARGE: i64 = 1 << 17;
 /// lay than to multiply.
 const FEWEST: i64 = 32;
 
-/// Makes convolutions with weights of 16 bits the runtime's own operator, and with `single` those of 32 as well, and takes what
-/// follows into them, and into those of quantized weights; whether there are any. `in_bf16` has them compute in bfloat16.
+/// The fewest channels on both sides of convolutions that are computed by tiles.
+const TILED: i64 = 64;
+
+/// Makes convolutions with weights of 16 bits the runtime's own operator, and with `single` those of 32 as well, else such as are
+/// computed by tiles alone; takes what follows into them, and into those of quantized weights; whether there are any. `in_bf16` has them compute in bfloat16.
 pub(super) fn own_convolutions(graph: &mut Graph, single: bool, in_bf16: bool) -> bool {
     let (stored, casts) = (stored(graph), casts(graph));
     let dims: HashMap<&str, &[i64]> =
@@ -27,15 +30,20 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool, in_bf16: bool) -
         }
         let weight = node.input.get(1)?;
         let (weight, dtype) = match (stored.get(weight), casts.get(weight)) {
-            (Some((Dtype::F32, _)), _) if single => (weight.clone(), Dtype::F32),
+            (Some((Dtype::F32, _)), _) => (weight.clone(), Dtype::F32),
             (_, Some(narrow)) => narrow.clone(),
             _ => return None,
         };
+        let dims = dims.get(weight.as_str())?;
+        if by_tiles(node, dims) {
+            return operators::convolution(dtype).map(|own| (weight, own));
+        }
         let groups = node.attribute.iter().find(|it| it.name == "group").and_then(|it| it.i).unwrap_or(1);
-        let (out, window) = dims.get(weight.as_str())?.split_first()?;
+        let (out, window) = dims.split_first()?;
         let (depth, axes) = (window.iter().product::<i64>(), window.len() - 1);
         let large = out * depth >= LARGE && depth >= FEWEST && out / groups.max(1) >= FEWEST;
-        (large && (1..=3).contains(&axes)).then(|| operators::convolution(dtype).map(|own| (weight, own)))?
+        let own = large && (1..=3).contains(&axes) && (single || dtype != Dtype::F32);
+        own.then(|| operators::convolution(dtype).map(|own| (weight, own)))?
     };
     let made = |node: &Node| -> Option<Node> {
         if node.op_type == quantized::NAME && node.domain == operators::DOMAIN {
@@ -80,6 +88,18 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool, in_bf16: bool) -
         .map(|(at, node)| made.remove(&at).unwrap_or(node))
         .collect();
     any
+}
+
+/// Whether a convolution with a weight of this shape is one of 3 x 3 that the runtime computes by tiles, in a third of the products.
+fn by_tiles(node: &Node, dims: &[i64]) -> bool {
+    let &[out, channels, 3, 3] = dims else { return false };
+    let of_ones = |name: &str| {
+        let list = node.attribute.iter().find(|it| it.name == name);
+        list.is_none_or(|list| list.ints.iter().all(|one| *one == 1))
+    };
+    let groups = node.attribute.iter().find(|it| it.name == "group").and_then(|it| it.i).unwrap_or(1);
+    let wide = out >= TILED && channels >= TILED && groups == 1;
+    wide && of_ones("strides") && of_ones("dilations")
 }
 
 /// Where what follows a convolution's weight begins among its operands.
