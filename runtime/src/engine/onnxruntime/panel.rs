@@ -5,6 +5,8 @@
 
 #![allow(unsafe_code)]
 
+pub(super) mod tiles;
+
 use std::ops::Range;
 
 /// The products of rows that lie `stride` apart and of a panel `[taken, columns]`, for these columns of the rows of the result.
@@ -28,6 +30,8 @@ pub(super) struct Kernel {
     /// Added to what was there.
     pub(super) add_products: Products,
     pub(super) transposed: Transposed,
+    /// Of tiles, whose products are panels too.
+    pub(super) transforms: tiles::Transforms,
 }
 
 impl Kernel {
@@ -87,6 +91,7 @@ const fn plain<V: Lanes>() -> Kernel {
         products: portable::<false>,
         add_products: portable::<true>,
         transposed: transposed_portable,
+        transforms: tiles::PORTABLE,
     }
 }
 

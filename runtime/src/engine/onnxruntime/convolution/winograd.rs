@@ -5,14 +5,11 @@
 //! over the channels, which are 36 products of matrices, and sums are transformed to tiles of 4 × 4. Weights are transformed when
 //! they are multiplied, for as many tiles as there is room for: kept, they would take four times their memory.
 
-mod tiles;
-
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use self::tiles::{PRODUCTS, SIDE, TAKEN, TAPS};
-use super::super::lanes::LANES;
 use super::super::panel::Kernel;
+use super::super::panel::tiles::{self, PRODUCTS, SIDE, TAKEN, TAPS, TOGETHER};
 use super::super::stored::Stored;
 use super::product::{Epilogue, Rows, rows_of_blocks};
 use super::windows::{Geometry, Task, sized};
@@ -137,7 +134,7 @@ impl<'a, W: Stored> Winograd<'a, W> {
             parts.iter_mut().zip(blocks).for_each(|(part, block)| part.push(block));
         }
         let parts: Vec<_> = parts.into_iter().map(Mutex::new).collect();
-        let (runs, inputs) = (Grid::of(self.geometry).runs(tiles.clone()), tiles::inputs());
+        let (runs, inputs) = (Grid::of(self.geometry).runs(tiles.clone()), self.kernel.transforms.inputs);
         let longest = runs.iter().map(|run| run.count).max().unwrap_or(0);
         each(parts.len(), &|part| {
             let mut panels_of = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,7 +154,7 @@ impl<'a, W: Stored> Winograd<'a, W> {
                         let rows = transformed.chunks_exact(tiles::rounded(run.count));
                         for (row, panels_of) in rows.zip(panels_of.chunks_exact_mut(panels)) {
                             let to = (channel - first) * columns + at;
-                            panels_of[panel][to..to + count].copy_from_slice(&row[done..done + count]);
+                            copy(&row[done..done + count], &mut panels_of[panel][to..to + count]);
                         }
                         done += count;
                     }
@@ -211,14 +208,14 @@ impl<'a, W: Stored> Winograd<'a, W> {
         let weights = &self.weight[first * channels * TAPS..];
         let panels = tiles.len().div_ceil(columns);
         // With room for what is read of a register too much.
-        let stride = panels * columns + LANES;
+        let stride = panels * columns + TOGETHER;
         let mut sums = vec![0.0; PRODUCTS * rows * stride];
         let mut wide = vec![0.0; WIDE * TAPS];
         // Products apart by no multiple of what the first cache finds its places by.
-        let apart = rows * WIDE + LANES;
+        let apart = rows * WIDE + TOGETHER;
         let mut filters = vec![0.0; PRODUCTS * apart];
         let panel_length = self.kernel.panel(channels);
-        let transform = tiles::filters();
+        let transform = self.kernel.transforms.filters;
         for start in (0..channels).step_by(WIDE) {
             let taken = WIDE.min(channels - start);
             for row in 0..rows {
@@ -234,7 +231,7 @@ impl<'a, W: Stored> Winograd<'a, W> {
                     let panel = &panel[start * columns..][..taken * columns];
                     let count = columns.min(tiles.len() - at * columns);
                     products(
-                        &filters[..filters.len() - LANES],
+                        &filters[..filters.len() - TOGETHER],
                         WIDE,
                         panel,
                         at * columns..at * columns + count,
@@ -257,7 +254,7 @@ impl<'a, W: Stored> Winograd<'a, W> {
         let [_, height, width] = self.geometry.positions;
         let longest = runs.iter().map(|run| run.count).max().unwrap_or(0);
         let mut lines = vec![0.0; SIDE * SIDE * tiles::rounded(longest)];
-        let outputs = tiles::outputs();
+        let outputs = self.kernel.transforms.outputs;
         for row in 0..rows {
             for run in runs {
                 outputs(&sums[row * stride..], rows * stride, run.first, run.count, &mut lines);
@@ -275,4 +272,11 @@ impl<'a, W: Stored> Winograd<'a, W> {
             }
         }
     }
+}
+
+/// Copies numbers, most of them by whole registers.
+fn copy(from: &[f32], to: &mut [f32]) {
+    let ((from, from_rest), (to, to_rest)) = (from.as_chunks::<TOGETHER>(), to.as_chunks_mut::<TOGETHER>());
+    from.iter().zip(to).for_each(|(from, to)| *to = *from);
+    from_rest.iter().zip(to_rest).for_each(|(from, to)| *to = *from);
 }

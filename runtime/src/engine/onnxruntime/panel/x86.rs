@@ -8,12 +8,14 @@ use std::arch::x86_64::{
 };
 use std::ops::Range;
 
+use super::tiles::{self, Transforms};
 use super::{Kernel, Lanes, plain, products, transposed};
 
 pub(super) const AVX2: Kernel = Kernel {
     products: avx2::products::<false>,
     add_products: avx2::products::<true>,
     transposed: avx2::transposed,
+    transforms: avx2_tiles::TRANSFORMS,
     ..plain::<__m256>()
 };
 
@@ -21,6 +23,7 @@ pub(super) const AVX512: Kernel = Kernel {
     products: avx512::products::<false>,
     add_products: avx512::products::<true>,
     transposed: avx512::transposed,
+    transforms: avx512_tiles::TRANSFORMS,
     ..plain::<__m512>()
 };
 
@@ -124,6 +127,47 @@ macro_rules! kernels {
     };
 }
 
+/// The transforms of tiles, compiled so.
+macro_rules! transforms {
+    ($transforms:ident, $features:literal, $register:ty) => {
+        mod $transforms {
+            use super::*;
+
+            pub(super) const TRANSFORMS: Transforms = Transforms { inputs, filters, outputs };
+
+            fn inputs(lines: &[f32], tiles: usize, phases: &mut [f32], into: &mut [f32]) {
+                #[target_feature(enable = $features)]
+                fn compiled(lines: &[f32], tiles: usize, phases: &mut [f32], into: &mut [f32]) {
+                    // SAFETY: it is compiled with the instructions.
+                    unsafe { tiles::inputs::<$register>(lines, tiles, phases, into) }
+                }
+                // SAFETY: only handed out where the processor has the instructions.
+                unsafe { compiled(lines, tiles, phases, into) }
+            }
+
+            fn filters(weights: &[f32], stride: usize, into: &mut [f32]) {
+                #[target_feature(enable = $features)]
+                fn compiled(weights: &[f32], stride: usize, into: &mut [f32]) {
+                    // SAFETY: it is compiled with the instructions.
+                    unsafe { tiles::filters::<$register>(weights, stride, into) }
+                }
+                // SAFETY: only handed out where the processor has the instructions.
+                unsafe { compiled(weights, stride, into) }
+            }
+
+            fn outputs(sums: &[f32], stride: usize, first: usize, count: usize, into: &mut [f32]) {
+                #[target_feature(enable = $features)]
+                fn compiled(sums: &[f32], stride: usize, first: usize, count: usize, into: &mut [f32]) {
+                    // SAFETY: it is compiled with the instructions.
+                    unsafe { tiles::outputs::<$register>(sums, stride, first, count, into) }
+                }
+                // SAFETY: only handed out where the processor has the instructions.
+                unsafe { compiled(sums, stride, first, count, into) }
+            }
+        }
+    };
+}
+
 register!(
     __m256,
     6,
@@ -146,7 +190,9 @@ register!(
 );
 register!(Pairs, 12, splat_pairs, load_pairs, store_sums, add_sums, add_products, square_avx512);
 kernels!(avx2, "avx2,fma", __m256);
+transforms!(avx2_tiles, "avx2,fma", __m256);
 kernels!(avx512, "avx512f", __m512);
+transforms!(avx512_tiles, "avx512f", __m512);
 kernels!(avx512bf16, "avx512f,avx512bf16", Pairs);
 
 /// Pairs of numbers in bfloat16, or their sums in single precision.
