@@ -24,7 +24,7 @@ const WIDE: usize = 128;
 const CHANNELS: usize = 16;
 
 /// Fewer tiles than this are not worth transforming the weights.
-const FEWEST: usize = 24;
+const FEWEST: usize = 12;
 
 /// The most panels of tiles, and the fewest, where there are so many, whatever room they take.
 const PANELS: Range<usize> = 4..64;

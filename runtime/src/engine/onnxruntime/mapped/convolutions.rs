@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::super::convolution::{EPSILON, RELU, SILU, quantized};
 use super::{casts, operators, stored};
 use crate::graph::Dtype;
-use crate::onnx::{Attribute, Graph, Node};
+use crate::onnx::{Attribute, Graph, Node, ValueInfo};
 
 /// Convolutions with fewer weights than this stay ONNX Runtime's: they have many positions, over which what it keeps costs
 /// little and its blocked layout pays.
@@ -24,6 +24,7 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool, in_bf16: bool) -
     let (stored, casts) = (stored(graph), casts(graph));
     let dims: HashMap<&str, &[i64]> =
         graph.initializer.iter().map(|weight| (weight.name.as_str(), weight.dims.as_slice())).collect();
+    let pooled = is_pooled(graph);
     let own = |node: &Node| -> Option<(String, &'static str)> {
         if node.op_type != "Conv" || !node.domain.is_empty() {
             return None;
@@ -35,7 +36,7 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool, in_bf16: bool) -
             _ => return None,
         };
         let dims = dims.get(weight.as_str())?;
-        if by_tiles(node, dims) {
+        if !pooled && by_tiles(node, dims) {
             return operators::convolution(dtype).map(|own| (weight, own));
         }
         let groups = node.attribute.iter().find(|it| it.name == "group").and_then(|it| it.i).unwrap_or(1);
@@ -88,6 +89,16 @@ pub(super) fn own_convolutions(graph: &mut Graph, single: bool, in_bf16: bool) -
         .map(|(at, node)| made.remove(&at).unwrap_or(node))
         .collect();
     any
+}
+
+/// Whether nothing that a graph gives has more than two axes, as of classifiers: their images shrink to few positions, of 224 px to 7 x 7,
+/// for which tiles are no faster, and convolutions between which nothing changes the layout stay together.
+fn is_pooled(graph: &Graph) -> bool {
+    let axes = |output: &ValueInfo| {
+        let tensor = output.kind.as_ref().and_then(|kind| kind.tensor.as_ref());
+        tensor.and_then(|tensor| tensor.shape.as_ref()).map_or(0, |shape| shape.dim.len())
+    };
+    graph.output.iter().all(|output| axes(output) <= 2)
 }
 
 /// Whether a convolution with a weight of this shape is one of 3 x 3 that the runtime computes by tiles, in a third of the products.
