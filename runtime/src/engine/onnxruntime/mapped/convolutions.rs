@@ -19,7 +19,8 @@ const FEWEST: i64 = 32;
 const TILED: i64 = 64;
 
 /// Makes convolutions with weights of 16 bits the runtime's own operator, and with `single` those of 32 as well, else such as are
-/// computed by tiles alone; takes what follows into them, and into those of quantized weights; whether there are any. `in_bf16` has them compute in bfloat16.
+/// computed by tiles alone; takes what follows into them, and into those of quantized weights; whether there are any. `in_bf16` has
+/// them compute in bfloat16.
 pub(super) fn own_convolutions(graph: &mut Graph, single: bool, in_bf16: bool) -> bool {
     let (stored, casts) = (stored(graph), casts(graph));
     let dims: HashMap<&str, &[i64]> =

@@ -140,6 +140,19 @@ unsafe fn output<V: Lanes>(m: [V; TAKEN]) -> [V; SIDE] {
     }
 }
 
+/// The numbers of all columns in a row.
+#[inline(always)]
+fn across<V: Copy, const ROWS: usize, const COLUMNS: usize>(
+    columns: &[[V; ROWS]; COLUMNS],
+    row: usize,
+) -> [V; COLUMNS] {
+    let mut numbers = [columns[0][row]; COLUMNS];
+    for (number, column) in numbers.iter_mut().zip(columns) {
+        *number = column[row];
+    }
+    numbers
+}
+
 /// # Safety
 /// As [`sum`].
 #[inline(always)]
@@ -175,11 +188,7 @@ pub(super) unsafe fn inputs<V: Lanes>(lines: &[f32], tiles: usize, phases: &mut 
                 *column = input(numbers);
             }
             for row in 0..TAKEN {
-                let mut numbers = [zero; TAKEN];
-                for (numbers, column) in numbers.iter_mut().zip(&columns) {
-                    *numbers = column[row];
-                }
-                for (place, numbers) in input(numbers).into_iter().enumerate() {
+                for (place, numbers) in input(across(&columns, row)).into_iter().enumerate() {
                     numbers.store(into.as_mut_ptr().add((row * TAKEN + place) * tiles + tile));
                 }
             }
@@ -213,11 +222,7 @@ pub(super) unsafe fn filters<V: Lanes>(weights: &[f32], stride: usize, into: &mu
                     *column = filter(numbers);
                 }
                 for row in 0..TAKEN {
-                    let mut numbers = [zero; SPAN];
-                    for (numbers, column) in numbers.iter_mut().zip(&columns) {
-                        *numbers = column[row];
-                    }
-                    for (place, numbers) in filter(numbers).into_iter().enumerate() {
+                    for (place, numbers) in filter(across(&columns, row)).into_iter().enumerate() {
                         let start = (row * TAKEN + place) * stride + at * TOGETHER + part;
                         numbers.store(into.as_mut_ptr().add(start));
                     }
@@ -255,11 +260,7 @@ pub(super) unsafe fn outputs<V: Lanes>(
                     *column = output(numbers);
                 }
                 for (row, made) in made.iter_mut().enumerate() {
-                    let mut numbers = [zero; TAKEN];
-                    for (numbers, column) in numbers.iter_mut().zip(&columns) {
-                        *numbers = column[row];
-                    }
-                    for (numbers, made) in output(numbers).into_iter().zip(made) {
+                    for (numbers, made) in output(across(&columns, row)).into_iter().zip(made) {
                         numbers.store(made.as_mut_ptr().add(part));
                     }
                 }
