@@ -197,7 +197,10 @@ impl Results {
     }
 
     fn conditions(&self) -> String {
-        format!("{} threads, in turns, medians of {} rounds, {}", self.threads, self.rounds, self.machine)
+        format!(
+            "{} threads, in turns, medians of {} rounds (of short passes each the median of several), {}",
+            self.threads, self.rounds, self.machine
+        )
     }
 
     /// For terminals.

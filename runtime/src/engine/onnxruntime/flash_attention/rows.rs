@@ -48,6 +48,14 @@ pub(super) struct Panels {
     rest: Vec<f32>,
 }
 
+/// So many numbers of memory that keeps what it had.
+pub(super) fn room(memory: &mut Vec<f32>, count: usize) -> &mut [f32] {
+    if memory.len() < count {
+        memory.resize(count, 0.0);
+    }
+    &mut memory[..count]
+}
+
 impl<'t> Rows<'t> {
     /// Of so many queries, and all heads that read the keys of the first one.
     pub(super) fn new(given: &Given<'t>, kernel: panel::Kernel, place: Place, queries: usize) -> Self {
@@ -97,21 +105,27 @@ impl<'t> Rows<'t> {
         all.unwrap_or(0..keys)
     }
 
-    /// Products of the rows with a block of keys, into `[rows, KEYS]`, while those of so many heads are asked for further on.
-    pub(super) fn score(&self, keys: Range<usize>, asked: usize, scores: &mut [f32], panels: &mut Panels) {
+    /// Products of the rows with a block of keys, into rows that lie so far `apart`, while those of so many heads are asked for further on.
+    pub(super) fn score(
+        &self,
+        keys: Range<usize>,
+        asked: usize,
+        (scores, apart): (&mut [f32], usize),
+        panels: &mut Panels,
+    ) {
         let (size, stride, count) = (self.sizes[0], self.strides[0], keys.len());
         let block = &self.keys[keys.start * stride..];
         if self.q.len() / size < MANY {
-            for (q, scores) in self.q.chunks_exact(size).zip(scores.chunks_exact_mut(KEYS)) {
+            for (q, scores) in self.q.chunks_exact(size).zip(scores.chunks_exact_mut(apart)) {
                 dots()(q, block, [stride, asked], &mut scores[..count]);
             }
             return;
         }
         let panel::Kernel { lanes, columns, .. } = self.kernel;
-        panels.keys.resize(KEYS.next_multiple_of(columns) * size, 0.0);
-        panels.rest.resize(lanes * size, 0.0);
+        let Panels { keys, rest, .. } = panels;
+        let (laid, rest) = (room(keys, count.next_multiple_of(columns) * size), room(rest, lanes * size));
         for first in (0..count).step_by(lanes) {
-            let panel = &mut panels.keys[first / columns * columns * size..];
+            let panel = &mut laid[first / columns * columns * size..];
             let (rows, at) = (&block[first * stride..], first % columns);
             for row in AHEAD..AHEAD + lanes {
                 ask_for(rows.as_ptr().wrapping_add(row * stride), asked * size * size_of::<f32>());
@@ -120,17 +134,14 @@ impl<'t> Rows<'t> {
                 (self.kernel.transposed)(rows, stride, size, panel, at);
                 continue;
             }
-            for (rest, row) in panels.rest.chunks_exact_mut(size).zip(rows.chunks(stride)) {
+            for (rest, row) in rest.chunks_exact_mut(size).zip(rows.chunks(stride)) {
                 rest.copy_from_slice(&row[..size]);
             }
-            (self.kernel.transposed)(&panels.rest, size, size, panel, at);
+            (self.kernel.transposed)(rest, size, size, panel, at);
         }
-        let mut scores: Vec<&mut [f32]> = scores.chunks_exact_mut(KEYS).collect();
-        for (place, panel) in panels.keys.chunks_exact(columns * size).enumerate() {
+        let mut scores: Vec<&mut [f32]> = scores.chunks_exact_mut(apart).collect();
+        for (place, panel) in laid.chunks_exact(columns * size).enumerate() {
             let of_panel = place * columns..count.min((place + 1) * columns);
-            if of_panel.is_empty() {
-                break;
-            }
             (self.kernel.products)(&self.q, size, panel, of_panel, &mut scores);
         }
     }
@@ -140,30 +151,29 @@ impl<'t> Rows<'t> {
         &self,
         keys: Range<usize>,
         asked: usize,
-        shares: &[f32],
+        (shares, apart): (&[f32], usize),
         results: &mut [&mut [f32]],
         panels: &mut Panels,
     ) {
         let (size, stride, count) = (self.sizes[1], self.strides[1], keys.len());
         let block = &self.values[keys.start * stride..];
         if results.len() < MANY {
-            for (shares, result) in shares.chunks_exact(KEYS).zip(results) {
+            for (shares, result) in shares.chunks_exact(apart).zip(results) {
                 mixed()(&shares[..count], block, [stride, asked], result);
             }
             return;
         }
         let columns = self.kernel.columns;
-        panels.values.resize(KEYS * columns, 0.0);
+        let laid = room(&mut panels.values, count * columns);
         for first in (0..size).step_by(columns) {
             let taken = first..size.min(first + columns);
-            for (panel, row) in panels.values.chunks_exact_mut(columns).zip(block.chunks(stride)).take(count)
-            {
+            for (panel, row) in laid.chunks_exact_mut(columns).zip(block.chunks(stride)) {
                 if first == 0 {
                     ask_for(row.as_ptr().wrapping_add(AHEAD * stride), asked * size * size_of::<f32>());
                 }
                 panel[..taken.len()].copy_from_slice(&row[taken.clone()]);
             }
-            (self.kernel.add_products)(shares, KEYS, &panels.values[..count * columns], taken, results);
+            (self.kernel.add_products)(shares, apart, laid, taken, results);
         }
     }
 }

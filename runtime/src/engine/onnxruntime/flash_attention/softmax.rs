@@ -74,24 +74,41 @@ fn exponentials<const FUSED: bool>(
             sums[lane] += chunk[lane];
         }
     }
-    for (score, sum) in rest.iter_mut().zip(&mut sums) {
-        *score = exp::<FUSED>(*score - less);
-        *sum += *score;
+    if !rest.is_empty() {
+        // As many lanes as the others: a loop whose length is not known would not stay in registers.
+        let mut chunk = [f32::NEG_INFINITY; LANES];
+        chunk[..rest.len()].copy_from_slice(rest);
+        for lane in 0..LANES {
+            chunk[lane] = exp::<FUSED>(chunk[lane] - less);
+            sums[lane] += chunk[lane];
+        }
+        rest.copy_from_slice(&chunk[..rest.len()]);
     }
     let factor = if before == f32::NEG_INFINITY { 0.0 } else { exp::<FUSED>(before - less) };
     *running = Running { highest, sum: fused::<FUSED>(running.sum, factor, added_up(sums)), factor };
 }
 
+/// The highest number, that of each lane first.
 #[inline(always)]
 fn highest(scores: &[f32]) -> f32 {
     let (chunks, rest) = scores.as_chunks::<LANES>();
-    let mut most = [f32::NEG_INFINITY; LANES];
+    let mut last = [f32::NEG_INFINITY; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut most = last;
+    let higher = |a: f32, b: f32| if a > b { a } else { b };
     for chunk in chunks {
         for lane in 0..LANES {
-            most[lane] = if chunk[lane] > most[lane] { chunk[lane] } else { most[lane] };
+            most[lane] = higher(chunk[lane], most[lane]);
         }
     }
-    most.into_iter().chain(rest.iter().copied()).fold(f32::NEG_INFINITY, f32::max)
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            most[lane] = higher(most[lane], most[lane + half]);
+        }
+        half /= 2;
+    }
+    most[0]
 }
 
 /// The hyperbolic tangent (Cephes, `tanhf`): of small numbers by a polynomial, which exponentials would leave few places of.

@@ -1,12 +1,13 @@
 //! The work of attention, cut into units for threads, and put together.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::super::panel;
 use super::Attention;
 use super::given::{Given, Laid};
-use super::rows::{KEYS, Panels, Place, Rows};
+use super::rows::{KEYS, Panels, Place, Rows, room};
 use super::softmax::{Running, Softmax, softmax};
 
 /// Rows of a unit: as many as make laying a block of keys out as panels cheap.
@@ -31,6 +32,18 @@ pub(in super::super) struct Task<'a> {
     units: Vec<Mutex<Unit<'a>>>,
     kernel: panel::Kernel,
     softmax: Softmax,
+}
+
+/// What a thread computes units in: windows of 49 positions are thousands of small units, and memory of its own for each would be cleared
+/// and handed back as often.
+#[derive(Default)]
+struct Scratch {
+    scores: Vec<f32>,
+    panels: Panels,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
 /// The results of a unit, one for each query: its part of them all, or where keys are several units' its own.
@@ -77,6 +90,10 @@ impl<'a> Task<'a> {
     }
 
     pub(in super::super) fn compute(&self, unit: usize) {
+        SCRATCH.with_borrow_mut(|scratch| self.compute_in(unit, scratch));
+    }
+
+    fn compute_in(&self, unit: usize, scratch: &mut Scratch) {
         let (place, run) = (unit / self.runs, unit % self.runs);
         let mut unit = self.units[unit].lock().unwrap_or_else(PoisonError::into_inner);
         let Unit { results, own, running } = &mut *unit;
@@ -106,9 +123,11 @@ impl<'a> Task<'a> {
         of_groups.iter_mut().flatten().for_each(|result| result.fill(0.0));
         let rows = count * group;
         *running = vec![Running::default(); groups.len() * rows];
-        let (mut scores, mut panels) = (vec![0.0; rows * KEYS], Panels::default());
         let seen =
             groups.iter().map(|rows| rows.seen(keys)).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+        let apart = seen.as_ref().map_or(0, Range::len).min(KEYS).next_multiple_of(self.kernel.lanes);
+        let Scratch { scores, panels } = scratch;
+        let scores = room(scores, rows * apart);
         for keys in blocks_of(seen.unwrap_or(0..0), run, self.runs) {
             for (place, rows) in groups.iter().enumerate() {
                 let states = &mut running[place * count * group..][..count * group];
@@ -118,13 +137,8 @@ impl<'a> Task<'a> {
                     (true, _) => 0,
                     (false, _) => 1,
                 };
-                self.block(
-                    rows,
-                    keys.clone(),
-                    asked,
-                    states,
-                    (&mut scores, &mut of_groups[place], &mut panels),
-                );
+                let memory = (&mut *scores, apart, &mut *of_groups[place], &mut *panels);
+                self.block(rows, keys.clone(), asked, states, memory);
             }
         }
         if self.runs > 1 {
@@ -135,17 +149,17 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// A block of keys.
+    /// A block of keys, whose scores lie so far `apart`.
     fn block(
         &self,
         rows: &Rows<'_>,
         keys: Range<usize>,
         asked: usize,
         running: &mut [Running],
-        (scores, results, panels): (&mut [f32], &mut [&mut [f32]], &mut Panels),
+        (scores, apart, results, panels): (&mut [f32], usize, &mut [&mut [f32]], &mut Panels),
     ) {
-        rows.score(keys.clone(), asked, scores, panels);
-        for (row, (scores, running)) in scores.chunks_exact_mut(KEYS).zip(running).enumerate() {
+        rows.score(keys.clone(), asked, (scores, apart), panels);
+        for (row, (scores, running)) in scores.chunks_exact_mut(apart).zip(running).enumerate() {
             let mask = rows.mask(row, keys.clone());
             (self.softmax)(&mut scores[..keys.len()], mask, self.given.of.softcap, running);
             let factor = running.factor;
@@ -153,7 +167,7 @@ impl<'a> Task<'a> {
                 results[row].iter_mut().for_each(|number| *number *= factor);
             }
         }
-        rows.mix(keys, asked, scores, results, panels);
+        rows.mix(keys, asked, (scores, apart), results, panels);
     }
 
     /// Adds up what units of different keys have, once all are computed.
