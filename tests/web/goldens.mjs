@@ -1,9 +1,9 @@
 // Task goldens in a page of a headless browser: each call's answer against the reference's, and texts as they are streamed.
 //
-//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--dtype=fp32|fp16|q8|q4-mixed|q4|q3|q2] [--waiting] [--first] [--answered] [--record]
+//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--dtype=fp32|fp16|q8|q4-mixed|q4|q3|q2] [--waiting] [--first] [--calls=N] [--answered] [--record]
 //
 // FOLDER is what `checkpoint.py` wrote: a folder for each model, in it one for each golden. `goldens.html` does the same in any browser. With `--first` only one of each task
-// of a model. With `--answered` a call is right that has an answer, whichever. With `--record` the results go to results/pages.json.
+// of a model, with `--calls=N` only its first N calls. With `--answered` a call is right that has an answer, whichever. With `--record` the results go to results/pages.json.
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -14,6 +14,7 @@ import { serve } from './serve.mjs';
 
 const waiting = process.argv.includes('--waiting');
 const dtype = process.argv.find((one) => one.startsWith('--dtype='))?.slice('--dtype='.length) ?? 'fp32';
+const most = Number(process.argv.find((one) => one.startsWith('--calls='))?.slice('--calls='.length) ?? Infinity);
 const [packed, folder, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => !one.startsWith('--'));
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -37,6 +38,7 @@ try {
     const served = `${place.split('/')[0]} ${golden.task}`;
     if (process.argv.includes('--first') && tasks.has(served)) continue;
     tasks.add(served);
+    golden.calls = golden.calls.slice(0, most);
     let answers;
     try {
       answers = await page.evaluate(
@@ -64,8 +66,8 @@ try {
     seen.right += calls - fell;
     seen.errors += errors;
     ended += errors;
-    // Of rounded weights, which choose otherwise, a few say what kind of difference it is.
-    const kept = /^q\d/.test(dtype) ? wrong.filter((line) => line.includes('Error')).slice(0, 4) : wrong;
+    // Of fewer bits, which choose otherwise, a few say what kind of difference it is.
+    const kept = dtype === 'fp32' ? wrong : wrong.filter((line) => !/^q\d/.test(dtype) || line.includes('Error')).slice(0, 2);
     seen.wrong.push(...kept.map((line) => `${place}: ${line}`.slice(0, 300)));
     right += calls - fell;
     failed += fell;

@@ -1,6 +1,6 @@
 // What was seen of pages, as results/pages.json keeps it; `report.mjs` draws it.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
@@ -24,5 +24,7 @@ export async function keep(part, keys, entries) {
   const kept = [...(all[part] ?? []).filter((entry) => !replaced.has(of(entry))), ...entries.map((entry) => ({ ...entry, ...where }))];
   all[part] = kept.sort((a, b) => (of(a) < of(b) ? -1 : 1));
   const parts = Object.keys(all).sort().map((name) => `  ${JSON.stringify(name)}: [\n${all[name].map((entry) => `    ${JSON.stringify(entry)}`).join(',\n')}\n  ]`);
-  await writeFile(FILE, `{\n${parts.join(',\n')}\n}\n`);
+  const written = `${FILE}.${process.pid}`;
+  await writeFile(written, `{\n${parts.join(',\n')}\n}\n`);
+  await rename(written, FILE);
 }

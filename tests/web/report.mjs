@@ -1,4 +1,4 @@
-// Draws the tables of docs/browser.md that lie between marks from results/pages.json; with `--check` says whether they are so.
+// Draws the tables of docs/browser.md and docs/browser-templates.md that lie between marks from results/pages.json; with `--check` says whether they are so.
 //
 //   node report.mjs [--check]
 
@@ -6,7 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { records } from './records.mjs';
 
-const DOCS = fileURLToPath(new URL('../../docs/browser.md', import.meta.url));
+const DOCS = ['browser.md', 'browser-templates.md'].map((name) => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)));
 const kb = (bytes) => Math.round(bytes / 1e3).toLocaleString('en');
 const seconds = (ms) => (ms === null ? '' : (ms / 1e3).toPrecision(2));
 const table = (head, rows) => [head, head.map((_, index) => (index === 0 ? '---' : '--:')), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
@@ -44,6 +44,14 @@ const DECLARED = [
 ];
 const DECLARED_TYPES = ['fp16', 'q8', 'q4', 'q2', 'q4-mixed'];
 
+const TYPES_SEEN = ['fp32', 'fp16', 'q8', 'q4-mixed', 'q4', 'q2'];
+
+/** Those of the models beside the thirteen that were asked in every type of weights: one of each template. */
+const ofTemplates = (entries) => {
+  const asked = new Set(entries.filter(({ dtype }) => dtype === 'q4').map(({ model }) => model));
+  return entries.filter(({ model }) => !KEY.includes(model) && asked.has(model));
+};
+
 const drawn = {
   sizes: (entries) =>
     table(['WebAssembly, kB', 'models', 'raw', 'gzip', 'brotli'], [...entries].sort((a, b) => a.raw - b.raw).map((one) => [one.package, one.models ?? '', kb(one.raw), kb(one.gzip), kb(one.brotli)])),
@@ -66,7 +74,7 @@ const drawn = {
     `${table(['browser', 'checkpoint', 'loads', 'memory, MB'], entries.flatMap(({ browser, model, measured }) => measured.map(({ loads, mb }) => [browser, model, loads, mb])))}\n\n${where(entries)}`,
   goldens: (entries) => {
     const key = entries.filter(({ model }) => KEY.includes(model));
-    const others = entries.filter(({ model }) => !KEY.includes(model));
+    const others = entries.filter(({ model, dtype }) => !KEY.includes(model) && dtype === 'fp32');
     const rows = ordered(key).map((place) => {
       const cell = (model) => {
         const found = key.find((one) => one.model === model && placed(one) === place);
@@ -85,7 +93,8 @@ const drawn = {
     });
     // The first line of each golden says what kind of difference it is. Rounded weights choose otherwise.
     const differences = new Map();
-    for (const one of entries.filter(({ dtype, errors }) => !ROUNDED.includes(dtype) || errors > 0)) {
+    const told = [...key, ...others];
+    for (const one of told.filter(({ dtype, errors }) => !ROUNDED.includes(dtype) || errors > 0)) {
       const seen = new Set();
       for (const line of one.wrong) {
         const [golden] = line.split(': ');
@@ -103,7 +112,43 @@ const drawn = {
       return `- ${place}: ${others ? `\`${goldens[0]}\` ${others}\`` : `\`${goldens[0]}: `}${problem}\``;
     });
     const failed = wrong.length > 0 ? `\n\nWhat is not as by the reference:\n\n${wrong.join('\n')}` : '';
-    return `${table(['', ...KEY], rows)}\n\n${whole.join('\n\n')}${failed}\n\n${where(entries)}`;
+    return `${table(['', ...KEY], rows)}\n\n${whole.join('\n\n')}${failed}\n\n${where(told)}`;
+  },
+  rounded: (entries) => {
+    const others = ofTemplates(entries);
+    const rows = ordered(others.map((one) => ({ ...one, dtype: 'fp32' }))).map((place) => [
+      place,
+      ...TYPES_SEEN.map((dtype) => {
+        const here = others.filter((one) => one.dtype === dtype && placed({ ...one, dtype: 'fp32' }) === place);
+        if (here.length === 0) return '';
+        const sum = (what) => here.reduce((sum, one) => sum + one[what], 0);
+        return `${here.filter(({ errors }) => errors === 0).length}/${here.length}; ${sum('right')}/${sum('calls')}`;
+      }),
+    ]);
+    return `${table(['', ...TYPES_SEEN], rows)}\n\n${where(others)}`;
+  },
+  templates: (entries) => {
+    const others = ofTemplates(entries);
+    const models = [...new Set(others.map(({ model }) => model))].sort();
+    return ordered(others.map((one) => ({ ...one, dtype: 'fp32' })))
+      .map((place) => {
+        const here = others.filter((one) => placed({ ...one, dtype: 'fp32' }) === place);
+        const cell = (model, dtype) => {
+          const found = here.find((one) => one.model === model && one.dtype === dtype);
+          return found ? `${found.right}/${found.calls}${found.errors > 0 ? ` (${found.errors} ended)` : ''}` : '';
+        };
+        // What ended, once of each kind, by the type of weights.
+        const problems = new Map();
+        for (const { model, dtype, wrong } of here.filter(({ errors }) => errors > 0)) {
+          const line = wrong.find((line) => /Error|the page ended/.test(line)) ?? '';
+          const problem = line.slice(line.indexOf(': ') + 2).replace(/^call \d+: /, '').replace(/Name:'[^']*' /, '').replaceAll('`', "'").replaceAll('\n', ' ').replace(/^(.{140}\S*)\s.*$/, '$1 …');
+          problems.set(problem, [...(problems.get(problem) ?? []), `${model}, ${dtype}`]);
+        }
+        const ended = [...problems].map(([problem, seen]) => `- ${seen.length > 3 ? `${seen.slice(0, 3).join('; ')} and ${seen.length - 3} more` : seen.join('; ')}: \`${problem}\``);
+        const text = ended.length > 0 ? `\n\nWhat ended:\n\n${ended.join('\n')}` : '';
+        return `## ${place}\n\n${table(['', ...TYPES_SEEN], models.map((model) => [model, ...TYPES_SEEN.map((dtype) => cell(model, dtype))]))}${text}\n\n${where(here)}`;
+      })
+      .join('\n\n');
   },
   declared: (entries) => {
     const observed = (browser, device, dtype) => {
@@ -136,17 +181,23 @@ const drawn = {
 };
 
 const all = await records();
-const before = await readFile(DOCS, 'utf8');
-let after = before;
-for (const [name, draw] of Object.entries(drawn)) {
-  const entries = all[name === 'declared' ? 'goldens' : name];
-  if (!entries) continue;
-  const marks = new RegExp(`(<!-- ${name}: by tests/web/report.mjs -->\n)[\\s\\S]*?(<!-- end -->)`);
-  if (!marks.test(after)) throw new Error(`docs/browser.md has no marks of ${name}`);
-  after = after.replace(marks, (_, start, end) => `${start}\n${draw(entries)}\n\n${end}`);
+const of = (name) => all[['declared', 'rounded', 'templates'].includes(name) ? 'goldens' : name];
+const left = new Set(Object.keys(drawn));
+const stale = [];
+for (const file of DOCS) {
+  const before = await readFile(file, 'utf8');
+  let after = before;
+  for (const [name, draw] of Object.entries(drawn)) {
+    const marks = new RegExp(`(<!-- ${name}: by tests/web/report.mjs -->\n)[\\s\\S]*?(<!-- end -->)`);
+    if (!marks.test(after)) continue;
+    left.delete(name);
+    if (of(name)) after = after.replace(marks, (_, start, end) => `${start}\n${draw(of(name))}\n\n${end}`);
+  }
+  if (after === before) continue;
+  stale.push(file);
+  if (!process.argv.includes('--check')) await writeFile(file, after);
 }
-if (process.argv.includes('--check')) {
-  if (after !== before) throw new Error('docs/browser.md is not what results/pages.json says: run `node tests/web/report.mjs`');
-} else {
-  await writeFile(DOCS, after);
+if (left.size > 0) throw new Error(`no document has marks of ${[...left].join(', ')}`);
+if (process.argv.includes('--check') && stale.length > 0) {
+  throw new Error(`${stale.join(', ')}: not what results/pages.json says: run \`node tests/web/report.mjs\``);
 }
