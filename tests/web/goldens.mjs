@@ -13,8 +13,10 @@ import { keep } from './records.mjs';
 import { serve } from './serve.mjs';
 
 const waiting = process.argv.includes('--waiting');
-const dtype = process.argv.find((one) => one.startsWith('--dtype='))?.slice('--dtype='.length) ?? 'fp32';
-const most = Number(process.argv.find((one) => one.startsWith('--calls='))?.slice('--calls='.length) ?? Infinity);
+const option = (name) => process.argv.find((one) => one.startsWith(`--${name}=`))?.slice(name.length + 3);
+const dtype = option('dtype') ?? 'fp32';
+const most = Number(option('calls') ?? Infinity);
+if (!(most >= 1)) throw new Error(`--calls=${option('calls')} is no number of calls: give one from 1 on`);
 const [packed, folder, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => !one.startsWith('--'));
 
 const here = dirname(fileURLToPath(import.meta.url));

@@ -44,7 +44,9 @@ const DECLARED = [
 ];
 const DECLARED_TYPES = ['fp16', 'q8', 'q4', 'q2', 'q4-mixed'];
 
-const TYPES_SEEN = ['fp32', 'fp16', 'q8', 'q4-mixed', 'q4', 'q2'];
+/** A browser and device, whatever the type of weights. */
+const page = (one) => placed({ ...one, dtype: 'fp32' });
+const typesOf = (entries) => TYPES.filter((dtype) => entries.some((one) => one.dtype === dtype));
 
 /** Those of the models beside the thirteen that were asked in every type of weights: one of each template. */
 const ofTemplates = (entries) => {
@@ -93,7 +95,7 @@ const drawn = {
     });
     // The first line of each golden says what kind of difference it is. Rounded weights choose otherwise.
     const differences = new Map();
-    const told = [...key, ...others];
+    const told = entries.filter((one) => key.includes(one) || others.includes(one));
     for (const one of told.filter(({ dtype, errors }) => !ROUNDED.includes(dtype) || errors > 0)) {
       const seen = new Set();
       for (const line of one.wrong) {
@@ -116,23 +118,23 @@ const drawn = {
   },
   rounded: (entries) => {
     const others = ofTemplates(entries);
-    const rows = ordered(others.map((one) => ({ ...one, dtype: 'fp32' }))).map((place) => [
+    const rows = ordered(others.filter(({ dtype }) => dtype === 'fp32')).map((place) => [
       place,
-      ...TYPES_SEEN.map((dtype) => {
-        const here = others.filter((one) => one.dtype === dtype && placed({ ...one, dtype: 'fp32' }) === place);
+      ...typesOf(others).map((dtype) => {
+        const here = others.filter((one) => one.dtype === dtype && page(one) === place);
         if (here.length === 0) return '';
         const sum = (what) => here.reduce((sum, one) => sum + one[what], 0);
         return `${here.filter(({ errors }) => errors === 0).length}/${here.length}; ${sum('right')}/${sum('calls')}`;
       }),
     ]);
-    return `${table(['', ...TYPES_SEEN], rows)}\n\n${where(others)}`;
+    return `${table(['', ...typesOf(others)], rows)}\n\n${where(others)}`;
   },
   templates: (entries) => {
     const others = ofTemplates(entries);
     const models = [...new Set(others.map(({ model }) => model))].sort();
-    return ordered(others.map((one) => ({ ...one, dtype: 'fp32' })))
+    return ordered(others.filter(({ dtype }) => dtype === 'fp32'))
       .map((place) => {
-        const here = others.filter((one) => placed({ ...one, dtype: 'fp32' }) === place);
+        const here = others.filter((one) => page(one) === place);
         const cell = (model, dtype) => {
           const found = here.find((one) => one.model === model && one.dtype === dtype);
           return found ? `${found.right}/${found.calls}${found.errors > 0 ? ` (${found.errors} ended)` : ''}` : '';
@@ -146,7 +148,7 @@ const drawn = {
         }
         const ended = [...problems].map(([problem, seen]) => `- ${seen.length > 3 ? `${seen.slice(0, 3).join('; ')} and ${seen.length - 3} more` : seen.join('; ')}: \`${problem}\``);
         const text = ended.length > 0 ? `\n\nWhat ended:\n\n${ended.join('\n')}` : '';
-        return `## ${place}\n\n${table(['', ...TYPES_SEEN], models.map((model) => [model, ...TYPES_SEEN.map((dtype) => cell(model, dtype))]))}${text}\n\n${where(here)}`;
+        return `## ${place}\n\n${table(['', ...typesOf(others)], models.map((model) => [model, ...typesOf(others).map((dtype) => cell(model, dtype))]))}${text}\n\n${where(here)}`;
       })
       .join('\n\n');
   },
