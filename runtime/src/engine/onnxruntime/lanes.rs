@@ -42,17 +42,23 @@ pub(super) fn fused<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// The sum of all lanes, a power of two, by halves: one after the other they would wait for each other.
+/// The sum of all lanes, a power of two.
 #[inline(always)]
-pub(super) fn added_up<const COUNT: usize>(mut sums: [f32; COUNT]) -> f32 {
+pub(super) fn added_up<const COUNT: usize>(sums: [f32; COUNT]) -> f32 {
+    by_halves(sums, |a, b| a + b)
+}
+
+/// One number of all lanes, a power of two, by halves: one after the other they would wait for each other.
+#[inline(always)]
+pub(super) fn by_halves<const COUNT: usize>(mut lanes: [f32; COUNT], of: impl Fn(f32, f32) -> f32) -> f32 {
     let mut half = COUNT / 2;
     while half > 0 {
         for lane in 0..half {
-            sums[lane] += sums[lane + half];
+            lanes[lane] = of(lanes[lane], lanes[lane + half]);
         }
         half /= 2;
     }
-    sums[0]
+    lanes[0]
 }
 
 #[inline(always)]

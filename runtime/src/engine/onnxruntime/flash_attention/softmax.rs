@@ -1,6 +1,6 @@
 //! The arithmetic of a row: products with keys, a softmax that goes on from block to block, sums of values.
 
-use super::super::lanes::{LANES, added_up, exp, fastest, fused};
+use super::super::lanes::{LANES, added_up, by_halves, exp, fastest, fused};
 use super::super::product::ask_for;
 
 /// How many keys or values ahead they are asked for: they lie apart, which processors do not read ahead by themselves.
@@ -91,24 +91,17 @@ fn exponentials<const FUSED: bool>(
 /// The highest number, that of each lane first.
 #[inline(always)]
 fn highest(scores: &[f32]) -> f32 {
+    let higher = |a: f32, b: f32| if a > b { a } else { b };
     let (chunks, rest) = scores.as_chunks::<LANES>();
     let mut last = [f32::NEG_INFINITY; LANES];
     last[..rest.len()].copy_from_slice(rest);
-    let mut most = last;
-    let higher = |a: f32, b: f32| if a > b { a } else { b };
-    for chunk in chunks {
+    let mut most = [f32::NEG_INFINITY; LANES];
+    for chunk in chunks.iter().chain([&last]) {
         for lane in 0..LANES {
             most[lane] = higher(chunk[lane], most[lane]);
         }
     }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            most[lane] = higher(most[lane], most[lane + half]);
-        }
-        half /= 2;
-    }
-    most[0]
+    by_halves(most, higher)
 }
 
 /// The hyperbolic tangent (Cephes, `tanhf`): of small numbers by a polynomial, which exponentials would leave few places of.
