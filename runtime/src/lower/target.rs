@@ -200,6 +200,7 @@ const ROCM: &[Pass] =
 
 /// OpenVINO, which fuses the plain forms itself.
 const OPENVINO: &[Pass] = &[
+    Pass::each("softplus by a series", activation::softplus_by_series),
     CAUSAL_CONV,
     LINEAR_ATTENTION,
     BFLOAT16,
