@@ -289,26 +289,6 @@ impl Cache {
         Ok(())
     }
 
-    /// Hidden states `[batch, sequence, width]` at the positions in the input `logits_to_keep` `[logits_to_keep]` (`forward`'s
-    /// argument of this name), all where it is not given: of a prompt only the last logits are read.
-    ///
-    /// `ids` is the input of new tokens. Graphs without a cache keep all positions.
-    ///
-    /// # Errors
-    /// When there are no positions.
-    pub fn logits_to_keep(&self, g: &mut Graph, hidden: &Tensor, ids: &'static str) -> Result<Tensor> {
-        if !self.kind.is_cached() {
-            return Ok(hidden.clone());
-        }
-        let all = Input::i64("logits_to_keep", dims![LOGITS_TO_KEEP]).computed(move |values| {
-            let length = values.get(ids).and_then(|ids| ids.shape().get(1)).copied();
-            let none = || Error::input(ids, "is required and was not given", "give the new tokens");
-            Ok(Value::I64(Array1::from_iter(0..length.ok_or_else(none)? as i64).into_dyn()))
-        });
-        let asked = g.input(all);
-        g.gather(hidden, &asked, 1)
-    }
-
     /// The items that are cached: others than those that are run, where these choose among them.
     fn cached(&self) -> Dim {
         let items = if self.rows.is_some() { PAST_BATCH } else { BATCH };
@@ -321,6 +301,26 @@ impl Cache {
             level => format!("{layer}.{level}.{what}"),
         }
     }
+}
+
+/// Hidden states `[batch, sequence, width]` at the positions in the input `logits_to_keep` `[logits_to_keep]` (`forward`'s argument of
+/// this name), all where it is not given: of a prompt only the last logits are read.
+///
+/// `ids` is the input of new tokens. Graphs without a cache keep all positions.
+///
+/// # Errors
+/// When there are no positions.
+pub fn logits_to_keep(g: &mut Graph, kind: GraphKind, hidden: &Tensor, ids: &'static str) -> Result<Tensor> {
+    if !kind.is_cached() {
+        return Ok(hidden.clone());
+    }
+    let all = Input::i64("logits_to_keep", dims![LOGITS_TO_KEEP]).computed(move |values| {
+        let length = values.get(ids).and_then(|ids| ids.shape().get(1)).copied();
+        let none = || Error::input(ids, "is required and was not given", "give the new tokens");
+        Ok(Value::I64(Array1::from_iter(0..length.ok_or_else(none)? as i64).into_dyn()))
+    });
+    let asked = g.input(all);
+    g.gather(hidden, &asked, 1)
 }
 
 impl SharedKv {

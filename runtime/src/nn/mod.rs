@@ -107,7 +107,7 @@ pub use attention::{
 };
 pub use backbone::BackboneStages;
 pub use block_sparse::BlockSparse;
-pub use cache::Cache;
+pub use cache::{Cache, logits_to_keep};
 pub use cell_selection::{CellSelection, same_cell};
 pub use chunked_attention::chunked_causal_mask;
 pub use clipped_linear::clipped_linear;

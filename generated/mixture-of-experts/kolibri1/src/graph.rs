@@ -42,7 +42,7 @@ fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let inputs = Inputs::new(g, c, kind);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
-    let hidden = inputs.cache.logits_to_keep(g, &hidden, "input_ids")?;
+    let hidden = nn::logits_to_keep(g, kind, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }

@@ -36,12 +36,14 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Causal language modelling of a text, with or without images (`NemotronH_Omni_Reasoning_V3`).
+/// Causal language modelling of a text, with or without images (`NemotronH_Omni_Reasoning_V3`): logits of the next
+/// token; with a cache only at the positions `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn nemotron_h_omni(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let root = g.root();
     let (hidden, _) = multimodal(g, c, &root, kind)?;
+    let hidden = nn::logits_to_keep(g, kind, &hidden, "input_ids")?;
     let scores = g.linear_no_bias(&g.scope("language_model.lm_head"), &hidden, c.text_config.vocab_size)?;
     g.output("logits", &scores)
 }

@@ -49,12 +49,14 @@ fn audio_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Resul
     Ok(())
 }
 
-/// Causal language modelling of a text, with or without recordings (`Qwen2AudioForConditionalGeneration`).
+/// Causal language modelling of a text, with or without recordings (`Qwen2AudioForConditionalGeneration`): logits of the next
+/// token; with a cache only at the positions `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn audio_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("model");
     let (hidden, _recordings) = multimodal(g, c, &base, kind)?;
+    let hidden = nn::logits_to_keep(g, kind, &hidden, "input_ids")?;
     let logits = logits(g, c, &base, &hidden)?;
     g.output("logits", &logits)?;
     Ok(())

@@ -32,7 +32,8 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Causal language modelling of a text behind an image (`GitForCausalLM`).
+/// Causal language modelling of a text behind an image (`GitForCausalLM`): logits of the next token; with a cache only at the positions
+/// `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]` of the text; `last_hidden_state` `[batch, positions, hidden_size]` of the image.
 fn git(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -58,6 +59,7 @@ fn git(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
         return Ok(());
     }
     let x = text_states(g, c, &w, &cache, &image)?;
+    let x = nn::logits_to_keep(g, kind, &x, "input_ids")?;
     let table = if c.tie_word_embeddings {
         w.scope("embeddings.word_embeddings")
     } else {

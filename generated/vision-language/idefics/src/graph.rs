@@ -33,7 +33,8 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Causal language modelling of a text with images (`IdeficsForVisionText2Text`).
+/// Causal language modelling of a text with images (`IdeficsForVisionText2Text`): logits of the next token; with a cache only at the
+/// positions `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size + additional_vocab_size]`, `image_hidden_states` `[batch, images, features,
 /// hidden_size]`.
@@ -42,6 +43,7 @@ fn idefics(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let Some(hidden) = hidden_states(g, c, &base, kind)? else {
         return Ok(());
     };
+    let hidden = nn::logits_to_keep(g, kind, &hidden, "input_ids")?;
     let (table, more) = match c.tie_word_embeddings {
         true => {
             (base.scope("embed_tokens"), base.scope("embed_tokens.additional_embedding"))

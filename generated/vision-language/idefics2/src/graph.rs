@@ -55,12 +55,14 @@ fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Resul
     Ok(())
 }
 
-/// Causal language modelling of a text, with or without images (`LlavaForConditionalGeneration`).
+/// Causal language modelling of a text, with or without images (`LlavaForConditionalGeneration`): logits of the next
+/// token; with a cache only at the positions `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[features, hidden_size]`.
 fn image_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("model");
     let (hidden, images) = multimodal(g, c, &base, kind)?;
+    let hidden = nn::logits_to_keep(g, kind, &hidden, "input_ids")?;
     let logits = logits(g, c, &base, &hidden)?;
     g.output("logits", &logits)?;
     if let Some(images) = images {

@@ -37,12 +37,14 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Causal language modelling of a text, with or without images (`LlavaForConditionalGeneration`).
+/// Causal language modelling of a text, with or without images (`LlavaForConditionalGeneration`): logits of the next
+/// token; with a cache only at the positions `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[features, hidden_size]`.
 fn image_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("");
     let (hidden, _images) = multimodal(g, c, &base, kind)?;
+    let hidden = nn::logits_to_keep(g, kind, &hidden, "input_ids")?;
     let logits = logits(g, c, &base, &hidden)?;
     g.output("logits", &logits)?;
     Ok(())

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
 use weft::graph::{Binary, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor};
-use weft::nn::{Cache, CrossAttention};
+use weft::nn::{self, Cache, CrossAttention};
 use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
@@ -34,7 +34,8 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Causal language modelling of a text, with or without images (`MllamaForConditionalGeneration`).
+/// Causal language modelling of a text, with or without images (`MllamaForConditionalGeneration`): logits of the next token; with a
+/// cache only at the positions `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn mllama(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -42,6 +43,7 @@ fn mllama(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let Some(hidden) = hidden_states(g, c, &base, kind)? else {
         return Ok(());
     };
+    let hidden = nn::logits_to_keep(g, kind, &hidden, "input_ids")?;
     let logits = g.linear_no_bias(&g.scope("lm_head"), &hidden, c.text_config.vocab_size)?;
     g.output("logits", &logits)
 }
