@@ -3,6 +3,7 @@
 //! queries and keys to memory, 1 GB of Stable Diffusion's largest at 512 pixels.
 
 mod given;
+mod pairs;
 mod rows;
 mod softmax;
 mod units;
@@ -13,7 +14,7 @@ use ort::value::TensorElementType;
 use self::given::Mask;
 pub(super) use self::given::{Given, Laid};
 use self::units::Task;
-use super::operators::missing;
+use super::operators::{IN_BF16, missing};
 
 /// Heads of queries, and those of keys and values that neighbours share.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +25,8 @@ pub(super) struct Attention {
     pub scale: f32,
     /// `c · tanh(score / c)` before the mask, where not zero.
     pub softcap: f32,
+    /// Whether queries, keys, shares and values of a prompt are multiplied in bfloat16.
+    pub in_bf16: bool,
 }
 
 impl Attention {
@@ -36,7 +39,8 @@ impl Attention {
             return Err(ort::Error::new(format!("attention has {heads} heads for {kv_heads} of keys")));
         }
         let number = |name| context.get::<f32>(name).unwrap_or(0.0);
-        Ok(Self { heads, kv_heads, scale: number("scale"), softcap: number("softcap") })
+        let in_bf16 = context.get::<i64>(IN_BF16) == Some(1);
+        Ok(Self { heads, kv_heads, scale: number("scale"), softcap: number("softcap"), in_bf16 })
     }
 }
 
@@ -56,6 +60,9 @@ pub(super) fn computed(context: &ComputeContext, given: Given<'_>, mask: usize) 
     Ok(())
 }
 
+/// The operator, of the runtime's own domain.
+pub(super) const NAME: &str = "FlashAttention";
+
 /// Of queries `[batch, q, heads·size]`, keys and values `[batch, k, kv_heads·size]` or `[batch, kv_heads, k, size]`, and a mask where there
 /// is one: `[batch, q, heads·size]`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +72,7 @@ impl Operator for FlashAttention {
     type Kernel<'attr> = Self;
 
     fn name(&self) -> &str {
-        "FlashAttention"
+        NAME
     }
 
     fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {

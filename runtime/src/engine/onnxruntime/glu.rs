@@ -1,22 +1,32 @@
-//! Gated linear units (SwiGLU: Shazeer, 2020, arXiv:2002.05202), in one go over gates and factors.
+//! Gated linear units (SwiGLU and GEGLU: Shazeer, 2020, arXiv:2002.05202), in one go over gates and factors.
 
 use std::sync::{Mutex, PoisonError};
 
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
-use super::lanes::{self, LANES, exp};
+use super::lanes::{self, LANES, exp, gelu};
 use super::operators::missing;
 
 /// Elements that a thread computes at a time: fewer take less time than another thread to wake.
 const BLOCK: usize = 1 << 14;
 
 /// Of gates and factors of one shape, or of one operand of which they are the halves of the last axis:
-/// `gate · σ(alpha · gate) · factor`.
+/// `gate · σ(alpha · gate) · factor`, or `GELU(gate) · factor`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Glu {
-    alpha: f32,
+    act: Act,
     factors_first: bool,
+}
+
+/// How gates are activated.
+#[derive(Clone, Copy, Debug, Default)]
+enum Act {
+    /// By the error function.
+    #[default]
+    Gelu,
+    /// `gate · σ(alpha · gate)`.
+    Sigmoid(f32),
 }
 
 impl Operator for Glu {
@@ -36,10 +46,12 @@ impl Operator for Glu {
     }
 
     fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
-        let Some(alpha) = context.get::<f32>("alpha") else {
-            return Err(ort::Error::new("a gated linear unit does not say how its gates are activated"));
+        let act = match (context.get::<f32>("alpha"), context.get::<String>("activation").as_deref()) {
+            (Some(alpha), _) => Act::Sigmoid(alpha),
+            (_, Some("Gelu")) => Act::Gelu,
+            _ => return Err(ort::Error::new("a gated linear unit does not say how its gates are activated")),
         };
-        Ok(Self { alpha, factors_first: context.get::<i64>("factors_first") == Some(1) })
+        Ok(Self { act, factors_first: context.get::<i64>("factors_first") == Some(1) })
     }
 }
 
@@ -119,7 +131,16 @@ fn fastest() -> fn(Glu, &[f32], &[f32], &mut [f32]) {
 
 #[inline(always)]
 fn gated<const FUSED: bool>(of: Glu, gates: &[f32], factors: &[f32], into: &mut [f32]) {
-    let one = |gate: f32, factor: f32| gate / (1.0 + exp::<FUSED>(-of.alpha * gate)) * factor;
+    match of.act {
+        Act::Gelu => each(gates, factors, into, |gate, factor| gelu::<FUSED>(gate) * factor),
+        Act::Sigmoid(alpha) => {
+            each(gates, factors, into, |gate, factor| gate / (1.0 + exp::<FUSED>(-alpha * gate)) * factor);
+        }
+    }
+}
+
+#[inline(always)]
+fn each(gates: &[f32], factors: &[f32], into: &mut [f32], one: impl Fn(f32, f32) -> f32) {
     let (gate_chunks, gate_rest) = gates.as_chunks::<LANES>();
     let (factor_chunks, factor_rest) = factors.as_chunks::<LANES>();
     let (chunks, rest) = into.as_chunks_mut::<LANES>();

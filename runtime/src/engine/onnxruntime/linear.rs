@@ -1,6 +1,8 @@
 //! The operator of linear layers (`torch.nn.Linear`) with weights as they are stored.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use half::bf16;
 use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
@@ -59,12 +61,12 @@ impl<W: Stored> Kernel for Linear<W> {
             return Err(ort::Error::new("a product takes rows"));
         };
         let count = rows.iter().map(|rows| rows.unsigned_abs() as usize).product::<usize>();
-        let mut narrow = vec![];
-        if self.in_bf16 && count > FEW {
-            narrow.resize(x.len(), bf16::ZERO);
-            f32::narrow(x, &mut narrow);
-        }
-        let shared = Shared { x, narrow: &narrow, width: width.unsigned_abs() as usize };
+        let mut memory = NARROW.take();
+        let narrow = match self.in_bf16 && count > FEW {
+            true => narrowed(context, x, &mut memory)?,
+            false => &[],
+        };
+        let shared = Shared { x, narrow, width: width.unsigned_abs() as usize };
         let (mut weights, mut results) = (vec![], vec![]);
         for (place, operands) in operands.chunks(OPERANDS).enumerate() {
             let [Some(weight), bias @ ..] = operands else { return Err(missing()) };
@@ -86,6 +88,33 @@ impl<W: Stored> Kernel for Linear<W> {
             let (_, result) = result.try_extract_tensor_mut::<f32>()?;
             products.push(shared.by(0..count, weight, bias, result)?);
         }
-        run(context, &products)
+        let result = run(context, &products);
+        drop(products);
+        NARROW.set(memory);
+        result
     }
+}
+
+thread_local! {
+    /// Where layers round x to: memory of its own for each would be cleared and handed back as often.
+    static NARROW: Cell<Vec<bf16>> = const { Cell::new(vec![]) };
+}
+
+/// Numbers that a thread rounds at a time.
+const BLOCK: usize = 1 << 16;
+
+/// All numbers in bfloat16.
+fn narrowed<'m>(context: &ComputeContext, x: &[f32], memory: &'m mut Vec<bf16>) -> ort::Result<&'m [bf16]> {
+    if memory.len() < x.len() {
+        memory.resize(x.len(), bf16::ZERO);
+    }
+    let narrow = &mut memory[..x.len()];
+    let blocks: Vec<_> = x.chunks(BLOCK).zip(narrow.chunks_mut(BLOCK)).map(Mutex::new).collect();
+    context.par_for(blocks.len(), blocks.len(), |block| {
+        let mut block = blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
+        let (numbers, narrow) = &mut *block;
+        f32::narrow(numbers, narrow);
+    })?;
+    drop(blocks);
+    Ok(narrow)
 }

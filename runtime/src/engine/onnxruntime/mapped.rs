@@ -7,7 +7,9 @@ mod quantized;
 
 use std::collections::{HashMap, HashSet};
 
+use super::cached_attention;
 use super::causal_conv;
+use super::flash_attention;
 use super::linear_attention;
 use super::operators::{self, DOMAIN, IN_BF16};
 use crate::graph::Dtype;
@@ -30,7 +32,7 @@ pub(super) enum Stay {
 /// The model with weights as they are stored: linear layers and convolutions are the runtime's own operators, and embeddings are widened
 /// after they are looked up. None where it would be the same.
 ///
-/// `in_bf16` has all linear layers and large convolutions compute in bfloat16.
+/// `in_bf16` has all linear layers, large convolutions and attention over prompts compute in bfloat16.
 pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option<Model> {
     let mut model = model.clone();
     let graph = model.graph.as_mut()?;
@@ -40,14 +42,14 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
         (in_bf16 || stay != Stay::Linear) && convolutions::own_convolutions(graph, single, in_bf16);
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
     let widened = widen(graph, stay);
-    let experts = in_bf16 && experts_in_bf16(graph);
+    let narrowed = in_bf16 && own_in_bf16(graph);
     let placed = places::experts_by_place(graph);
     let merged = merged::merge(graph);
     let recurrent = own_recurrence(graph);
     if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
         model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
     }
-    let own = experts || linear || convolutions || quantized || merged || recurrent;
+    let own = narrowed || linear || convolutions || quantized || merged || recurrent;
     (own || widened || placed).then_some(model)
 }
 
@@ -176,11 +178,15 @@ fn own_linear(graph: &mut Graph, single: bool, in_bf16: bool) -> bool {
     found
 }
 
-/// Has linear layers of selected experts compute in bfloat16; whether there are any.
-fn experts_in_bf16(graph: &mut Graph) -> bool {
+/// Has linear layers of selected experts and attention compute in bfloat16; whether there are any.
+fn own_in_bf16(graph: &mut Graph) -> bool {
+    let own = |node: &&mut Node| {
+        let operator = node.op_type.as_str();
+        let experts = operator.starts_with("ExpertLinear") && !operator.contains("Quantized");
+        experts || [flash_attention::NAME, cached_attention::NAME].contains(&operator)
+    };
     let mut found = false;
-    let experts = graph.node.iter_mut().filter(|node| node.op_type.starts_with("ExpertLinear"));
-    for node in experts.filter(|node| !node.op_type.contains("Quantized")) {
+    for node in graph.node.iter_mut().filter(own) {
         node.attribute.push(Attribute::int(IN_BF16, 1));
         found = true;
     }

@@ -13,7 +13,7 @@ use half::bf16;
 use super::panel;
 use super::product::{ResultRows, Slices, ask_for, slices};
 use super::stored::Stored;
-use super::tile::{Element, Kernel};
+use super::tile::{Element, Kernel, begin};
 use crate::graph::Dtype;
 
 /// The most rows of the weight in a block: all rows of x are read once for each block.
@@ -56,21 +56,33 @@ pub(super) fn kernel<W: Stored, E: Panels>(rows: usize) -> Option<Kernel<W, E>> 
     by_panels.or_else(E::kernel)
 }
 
-/// Adds the products of all rows of x with the rows of a weight block, laid out as panels.
-fn by_panels<W: Stored>(x: &[f32], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
-    in_panels::<W, 1>(panel::kernel(), x, weights, width, W::widen, result);
+/// As [`Kernel`], with the rows of a weight block laid out as panels.
+fn by_panels<W: Stored>(
+    x: &[f32],
+    weights: &[W],
+    width: usize,
+    bias: Option<&[f32]>,
+    result: &mut [&mut [f32]],
+) {
+    in_panels::<W, 1>(panel::kernel(), x, weights, width, W::widen, bias, result);
 }
 
 /// The same in bfloat16. Two numbers of a row are as one of 32 bits: a panel holds pairs, and a register meets pairs.
-fn by_panels_of_pairs<W: Stored>(x: &[bf16], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
+fn by_panels_of_pairs<W: Stored>(
+    x: &[bf16],
+    weights: &[W],
+    width: usize,
+    bias: Option<&[f32]>,
+    result: &mut [&mut [f32]],
+) {
     // SAFETY: all bits are a number in either type.
     #[allow(unsafe_code)]
     let (before, pairs, after) = unsafe { x.align_to::<f32>() };
     match panel::pairs().filter(|_| width.is_multiple_of(2) && before.is_empty() && after.is_empty()) {
-        Some(kernel) => in_panels::<W, 2>(kernel, pairs, weights, width / 2, narrow_pairs, result),
+        Some(kernel) => in_panels::<W, 2>(kernel, pairs, weights, width / 2, narrow_pairs, bias, result),
         None => {
             if let Some(kernel) = bf16::kernel::<W>() {
-                kernel(x, weights, width, result);
+                kernel(x, weights, width, bias, result);
             }
         }
     }
@@ -91,6 +103,7 @@ fn in_panels<W: Stored, const PER: usize>(
     weights: &[W],
     width: usize,
     numbers: fn(&[W], &mut [f32]),
+    bias: Option<&[f32]>,
     result: &mut [&mut [f32]],
 ) {
     let out = weights.len() / (PER * width);
@@ -118,6 +131,9 @@ fn in_panels<W: Stored, const PER: usize>(
         for (tile, (x, rows)) in x.chunks(kernel.rows * width).zip(result.chunks_mut(kernel.rows)).enumerate()
         {
             ask_for_next(weights, [width, start + taken, depth].map(|numbers| numbers * PER), tile, tiles);
+            if start == 0 {
+                begin(bias, rows);
+            }
             for (place, panel) in panels.chunks_exact(kernel.columns * depth).enumerate() {
                 let first = place * kernel.columns;
                 let columns = first..out.min(first + kernel.columns);
@@ -181,14 +197,9 @@ impl<'a, W: Stored, E: Element> Matmul<'a, W, E> {
     pub(super) fn compute(&self, block: usize) {
         let mut slices = self.blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
         let first = block * self.rows;
-        for slice in slices.iter_mut() {
-            match self.bias {
-                Some(bias) => slice.copy_from_slice(&bias[first..first + slice.len()]),
-                None => slice.fill(0.0),
-            }
-        }
+        let bias = self.bias.map(|bias| &bias[first..]);
         let end = self.weight.len().min((first + self.rows) * self.width);
-        (self.kernel)(self.x, &self.weight[first * self.width..end], self.width, &mut slices);
+        (self.kernel)(self.x, &self.weight[first * self.width..end], self.width, bias, &mut slices);
     }
 }
 
@@ -243,9 +254,16 @@ mod tests {
 
     #[test]
     fn panels_of_any_number_of_rows_and_any_width() {
-        fn nth<W: Stored, const N: usize>(x: &[f32], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
+        fn nth<W: Stored, const N: usize>(
+            x: &[f32],
+            weights: &[W],
+            width: usize,
+            bias: Option<&[f32]>,
+            result: &mut [&mut [f32]],
+        ) {
             let kernels = panel::kernels();
-            in_panels::<W, 1>(kernels[N.min(kernels.len() - 1)], x, weights, width, W::widen, result);
+            let kernel = kernels[N.min(kernels.len() - 1)];
+            in_panels::<W, 1>(kernel, x, weights, width, W::widen, bias, result);
         }
         // Fewer rows than a tile, exactly one, some more; widths of less than a register, of one and more, and of several panels.
         for (rows, width) in [(1, 5), (7, 16), (12, 37), (13, 64), (25, 100), (31, 1100)] {

@@ -21,8 +21,21 @@ pub(super) trait Element: Stored + Default {
     fn kernel<W: Stored>() -> Option<Kernel<W, Self>>;
 }
 
-/// Adds the products of all rows of x with the rows of a weight block to the block's part of each row of the result.
-pub(super) type Kernel<W, E> = fn(x: &[E], weights: &[W], width: usize, result: &mut [&mut [f32]]);
+/// Brings the products of all rows of x with the rows of a weight block, plus the block's bias where there is one, to the block's part of
+/// each row of the result.
+pub(super) type Kernel<W, E> =
+    fn(x: &[E], weights: &[W], width: usize, bias: Option<&[f32]>, result: &mut [&mut [f32]]);
+
+/// What products of a few rows are added to: row by row, so that it is in the first cache still when they are.
+#[inline(always)]
+pub(super) fn begin(bias: Option<&[f32]>, rows: &mut [&mut [f32]]) {
+    for row in rows {
+        match bias {
+            Some(bias) => row.copy_from_slice(&bias[..row.len()]),
+            None => row.fill(0.0),
+        }
+    }
+}
 
 impl Element for f32 {
     #[inline(always)]
@@ -88,6 +101,7 @@ unsafe fn block<W: Stored, V: Vector>(
     x: &[V::Element],
     weights: &[W],
     width: usize,
+    bias: Option<&[f32]>,
     result: &mut [&mut [f32]],
 ) {
     let columns = weights.len() / width;
@@ -101,6 +115,9 @@ unsafe fn block<W: Stored, V: Vector>(
         }
         for (rows, result) in x.chunks(V::ROWS * width).zip(result.chunks_mut(V::ROWS)) {
             let rows = &rows[start..];
+            if start == 0 {
+                begin(bias, result);
+            }
             // SAFETY: the caller's; the rows are `width` long, and `taken` of them from `start` on are there.
             unsafe {
                 match result.len() {
@@ -206,9 +223,15 @@ impl Vector for [f32; 4] {
     }
 }
 
-pub(super) fn portable<W: Stored>(x: &[f32], weights: &[W], width: usize, result: &mut [&mut [f32]]) {
+pub(super) fn portable<W: Stored>(
+    x: &[f32],
+    weights: &[W],
+    width: usize,
+    bias: Option<&[f32]>,
+    result: &mut [&mut [f32]],
+) {
     // SAFETY: it needs no instructions of its own.
-    unsafe { block::<W, [f32; 4]>(x, weights, width, result) }
+    unsafe { block::<W, [f32; 4]>(x, weights, width, bias, result) }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -100,7 +100,7 @@ pub enum LstmResult {
 /// The attributes of [`Op::Glu`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GluOp {
-    /// [`Activation::Silu`] or [`Activation::QuickGelu`].
+    /// [`Activation::Silu`], [`Activation::QuickGelu`] or [`Activation::Gelu`].
     pub act: Activation,
     /// Whether factors stand before gates, where one operand holds both.
     pub factors_first: bool,

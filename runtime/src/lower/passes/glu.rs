@@ -1,4 +1,4 @@
-//! Gated linear units (SwiGLU: Shazeer, 2020, arXiv:2002.05202; transformers' `LlamaMLP`), as one operation.
+//! Gated linear units (SwiGLU and GEGLU: Shazeer, 2020, arXiv:2002.05202; transformers' `LlamaMLP`), as one operation.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,8 @@ pub(in crate::lower) fn by_operator(g: &mut Graph, _: &Target) -> Result<()> {
 fn gates(g: &Graph, x: &Tensor) -> Option<(Activation, Tensor)> {
     let node = g.made_by(x)?;
     let Op::Activate(act) = node.op else { return None };
-    sharpness(act).map(|_| (act, g.tensor(node.inputs[0]).clone()))
+    let known = act == Activation::Gelu || sharpness(act).is_some();
+    known.then(|| (act, g.tensor(node.inputs[0]).clone()))
 }
 
 /// Of activation functions that are `gate · σ(alpha · gate)`: alpha. GELU by its hyperbolic tangent could be written so, but then departs from
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn gates_and_factors_are_one_operation_in_either_order() {
-        for act in [Activation::Silu, Activation::QuickGelu] {
+        for act in [Activation::Silu, Activation::QuickGelu, Activation::Gelu] {
             for swapped in [false, true] {
                 let lines = with(|g, gate, up| {
                     let gate = g.activation(act, &gate).unwrap();

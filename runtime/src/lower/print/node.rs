@@ -137,7 +137,11 @@ impl Printer<'_> {
             Op::Glu(op) => {
                 written.domain = WEFT;
                 let factors_first = Attribute::int("factors_first", i64::from(op.factors_first));
-                vec![Attribute::float("alpha", sharpness(op.act).unwrap_or_default()), factors_first]
+                let act = match sharpness(op.act) {
+                    Some(alpha) => Attribute::float("alpha", alpha),
+                    None => Attribute::string("activation", op.act.name()),
+                };
+                vec![act, factors_first]
             }
             Op::Conv(op) | Op::ConvTranspose(op) => conv(op),
             Op::Pool(op) => pool(op),

@@ -234,7 +234,8 @@ impl<'a, W: Stored> Product<'a, W> {
         let rows = weights.len() / self.depth;
         let mut sums = vec![0.0; rows * self.chunk.rest.len()];
         let mut by_position: Vec<&mut [f32]> = sums.chunks_exact_mut(rows).collect();
-        kernel(&self.laid.rest[..self.chunk.rest.len() * self.depth], weights, self.depth, &mut by_position);
+        let laid = &self.laid.rest[..self.chunk.rest.len() * self.depth];
+        kernel(laid, weights, self.depth, None, &mut by_position);
         for ((image, position), sums) in self.chunk.rest.iter().zip(by_position) {
             images[*image].iter_mut().zip(sums).for_each(|(row, sum)| row[*position] = *sum);
         }

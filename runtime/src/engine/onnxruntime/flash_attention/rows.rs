@@ -7,6 +7,7 @@ use super::super::panel;
 use super::super::product::ask_for;
 use super::Attention;
 use super::given::Given;
+use super::pairs;
 use super::softmax::{AHEAD, dots, mixed};
 use crate::graph::MASKED_SCORE;
 
@@ -24,10 +25,28 @@ pub(super) struct Place {
     pub head: usize,
 }
 
+/// How products are computed: in single precision, or in bfloat16 of pairs of numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Multiplied {
+    pub kernel: panel::Kernel,
+    /// Numbers of 32 bits: 1, or 2 of bfloat16.
+    pub per: usize,
+}
+
+impl Multiplied {
+    /// The fastest way; in bfloat16 where that is asked for and the processor has it.
+    pub(super) fn new(in_bf16: bool) -> Self {
+        match panel::pairs().filter(|_| in_bf16) {
+            Some(kernel) => Self { kernel, per: 2 },
+            None => Self { kernel: panel::kernel(), per: 1 },
+        }
+    }
+}
+
 /// Queries of neighbouring heads, those of a query beside each other, that read the same keys.
 pub(super) struct Rows<'t> {
-    kernel: panel::Kernel,
-    /// `[rows, size]`, scaled.
+    by: Multiplied,
+    /// `[rows, size]`, scaled; in pairs `[rows, ⌈size / 2⌉]`.
     q: Vec<f32>,
     /// What is added to the scores of each, where there is a mask.
     masks: Vec<&'t [f32]>,
@@ -44,7 +63,7 @@ pub(super) struct Rows<'t> {
 pub(super) struct Panels {
     keys: Vec<f32>,
     values: Vec<f32>,
-    /// Keys beside the last.
+    /// Keys beside the last; in pairs all keys of a register.
     rest: Vec<f32>,
 }
 
@@ -58,7 +77,7 @@ pub(super) fn room(memory: &mut Vec<f32>, count: usize) -> &mut [f32] {
 
 impl<'t> Rows<'t> {
     /// Of so many queries, and all heads that read the keys of the first one.
-    pub(super) fn new(given: &Given<'t>, kernel: panel::Kernel, place: Place, queries: usize) -> Self {
+    pub(super) fn new(given: &Given<'t>, by: Multiplied, place: Place, queries: usize) -> Self {
         let Given { of, lengths: [_, all, _], keys, values, q, mask } = *given;
         let Attention { heads, kv_heads, scale, .. } = of;
         let (Place { text, query, head }, group) = (place, heads / kv_heads);
@@ -70,8 +89,13 @@ impl<'t> Rows<'t> {
             let each = (head..head + group).map(|head| [text, head, query]);
             masks.extend(mask.iter().flat_map(|mask| each.clone().map(|places| mask.row(places))));
         }
+        if by.per == 2 {
+            let mut narrow = vec![0.0; queries * group * keys.size.div_ceil(2)];
+            pairs::of_neighbours(&scaled, [keys.size; 2], &mut narrow, keys.size.div_ceil(2));
+            scaled = narrow;
+        }
         Rows {
-            kernel,
+            by,
             q: scaled,
             masks,
             keys: keys.of(text, head / group),
@@ -115,38 +139,45 @@ impl<'t> Rows<'t> {
     ) {
         let (size, stride, count) = (self.sizes[0], self.strides[0], keys.len());
         let block = &self.keys[keys.start * stride..];
-        if self.q.len() / size < MANY {
+        let Multiplied { kernel, per } = self.by;
+        let depth = size.div_ceil(per);
+        if self.q.len() / depth < MANY {
             for (q, scores) in self.q.chunks_exact(size).zip(scores.chunks_exact_mut(apart)) {
                 dots()(q, block, [stride, asked], &mut scores[..count]);
             }
             return;
         }
-        let panel::Kernel { lanes, columns, .. } = self.kernel;
+        let panel::Kernel { lanes, columns, .. } = kernel;
         let Panels { keys, rest, .. } = panels;
-        let (laid, rest) = (room(keys, count.next_multiple_of(columns) * size), room(rest, lanes * size));
+        let (laid, rest) = (room(keys, count.next_multiple_of(columns) * depth), room(rest, lanes * depth));
         for first in (0..count).step_by(lanes) {
-            let panel = &mut laid[first / columns * columns * size..];
+            let panel = &mut laid[first / columns * columns * depth..];
             let (rows, at) = (&block[first * stride..], first % columns);
             for row in AHEAD..AHEAD + lanes {
                 ask_for(rows.as_ptr().wrapping_add(row * stride), asked * size * size_of::<f32>());
             }
-            if rows.len() >= lanes * stride {
-                (self.kernel.transposed)(rows, stride, size, panel, at);
+            if per == 1 && rows.len() >= lanes * stride {
+                (kernel.transposed)(rows, stride, size, panel, at);
                 continue;
             }
-            for (rest, row) in rest.chunks_exact_mut(size).zip(rows.chunks(stride)) {
-                rest.copy_from_slice(&row[..size]);
+            if per == 1 {
+                for (rest, row) in rest.chunks_exact_mut(size).zip(rows.chunks(stride)) {
+                    rest.copy_from_slice(&row[..size]);
+                }
+            } else {
+                pairs::of_neighbours(rows, [stride, size], rest, depth);
             }
-            (self.kernel.transposed)(rest, size, size, panel, at);
+            (kernel.transposed)(rest, depth, depth, panel, at);
         }
         let mut scores: Vec<&mut [f32]> = scores.chunks_exact_mut(apart).collect();
-        for (place, panel) in laid.chunks_exact(columns * size).enumerate() {
+        for (place, panel) in laid.chunks_exact(columns * depth).enumerate() {
             let of_panel = place * columns..count.min((place + 1) * columns);
-            (self.kernel.products)(&self.q, size, panel, of_panel, &mut scores);
+            (kernel.products)(&self.q, depth, panel, of_panel, &mut scores);
         }
     }
 
-    /// Adds a block of values, by the shares that rows have in them, while those of so many heads are asked for further on.
+    /// Adds a block of values, by the shares that rows have in them, in pairs where products are of such, while those of so many heads are
+    /// asked for further on.
     pub(super) fn mix(
         &self,
         keys: Range<usize>,
@@ -163,17 +194,24 @@ impl<'t> Rows<'t> {
             }
             return;
         }
-        let columns = self.kernel.columns;
-        let laid = room(&mut panels.values, count * columns);
+        let Multiplied { kernel: panel::Kernel { columns, add_products, .. }, per } = self.by;
+        let depth = count.div_ceil(per);
+        let laid = room(&mut panels.values, depth * columns);
         for first in (0..size).step_by(columns) {
             let taken = first..size.min(first + columns);
-            for (panel, row) in laid.chunks_exact_mut(columns).zip(block.chunks(stride)) {
-                if first == 0 {
+            if first == 0 {
+                for row in block.chunks(stride).take(count) {
                     ask_for(row.as_ptr().wrapping_add(AHEAD * stride), asked * size * size_of::<f32>());
                 }
-                panel[..taken.len()].copy_from_slice(&row[taken.clone()]);
             }
-            (self.kernel.add_products)(shares, apart, laid, taken, results);
+            if per == 1 {
+                for (panel, row) in laid.chunks_exact_mut(columns).zip(block.chunks(stride)) {
+                    panel[..taken.len()].copy_from_slice(&row[taken.clone()]);
+                }
+            } else {
+                pairs::of_rows(block, [stride, count], taken.clone(), laid, columns);
+            }
+            add_products(shares, apart, laid, taken, results);
         }
     }
 }

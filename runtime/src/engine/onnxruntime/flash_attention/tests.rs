@@ -10,10 +10,13 @@ struct Case {
     softcap: f32,
 }
 
+/// How much results may differ by in single precision, and in bfloat16, which queries, keys, shares and values are rounded to.
+const MOST: [f64; 2] = [2e-6, 0.02];
+
 impl Case {
     fn of(self) -> Attention {
         let [heads, kv_heads] = self.heads;
-        Attention { heads, kv_heads, scale: 0.3, softcap: self.softcap }
+        Attention { heads, kv_heads, scale: 0.3, softcap: self.softcap, in_bf16: false }
     }
 }
 
@@ -43,7 +46,8 @@ fn wanted(
     mask: &dyn Fn([usize; 4]) -> f32,
     [text, head, query]: [usize; 3],
 ) -> Vec<f64> {
-    let (Attention { heads, kv_heads, scale, softcap }, [batch, queries, keys]) = (case.of(), case.lengths);
+    let (Attention { heads, kv_heads, scale, softcap, .. }, [batch, queries, keys]) =
+        (case.of(), case.lengths);
     let q = &drawn.q[((text * queries + query) * heads + head) * case.sizes[0]..][..case.sizes[0]];
     let row = |numbers: &[f32], key: usize, size: usize| -> Vec<f64> {
         let first = place([batch, kv_heads, keys, size], [text, head / (heads / kv_heads), key]);
@@ -90,9 +94,9 @@ fn check(case: Case, mask: Option<Added<'_>>) {
         let Some((lengths, function)) = mask else { return 0.0 };
         function(std::array::from_fn(|axis| if lengths[axis] == 1 { 0 } else { places[axis] }))
     };
-    for (laid, place) in LAYOUTS {
+    for ((laid, place), in_bf16) in LAYOUTS.into_iter().flat_map(|layout| [(layout, false), (layout, true)]) {
         let given = Given {
-            of: case.of(),
+            of: Attention { in_bf16, ..case.of() },
             lengths: case.lengths,
             q: &drawn.q,
             keys: laid(&drawn.k, [batch, kv_heads, keys, sizes[0]]),
@@ -107,7 +111,11 @@ fn check(case: Case, mask: Option<Added<'_>>) {
         for (index, row) in result.chunks(sizes[1]).enumerate() {
             let places = [index / (queries * heads), index % heads, index / heads % queries];
             for (got, want) in row.iter().zip(wanted(case, &drawn, place, &added, places)) {
-                assert!((f64::from(*got) - want).abs() < 2e-6, "{case:?} at {places:?}: {got} for {want}");
+                let off = (f64::from(*got) - want).abs();
+                assert!(
+                    off < MOST[usize::from(in_bf16)],
+                    "{case:?} {in_bf16} at {places:?}: {got} for {want}"
+                );
             }
         }
     }
@@ -166,7 +174,7 @@ fn a_query_that_sees_nothing_gets_the_mean_of_all_values() {
 /// One head of keys and values of one number.
 fn small<'a>(numbers: &'a [f32], mask: Mask<'a>) -> Given<'a> {
     let laid = Laid::by_text(numbers, [1, 1, 2, 1]);
-    let of = Attention { heads: 2, kv_heads: 1, scale: 1.0, softcap: 0.0 };
+    let of = Attention { heads: 2, kv_heads: 1, scale: 1.0, softcap: 0.0, in_bf16: false };
     Given { of, lengths: [1, 1, 2], q: &[1.0; 2], keys: laid, values: laid, mask: Some(mask) }
 }
 

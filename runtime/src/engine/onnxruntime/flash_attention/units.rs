@@ -4,14 +4,15 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use super::super::panel;
 use super::Attention;
 use super::given::{Given, Laid};
-use super::rows::{KEYS, Panels, Place, Rows, room};
+use super::pairs;
+use super::rows::{KEYS, Multiplied, Panels, Place, Rows, room};
 use super::softmax::{Running, Softmax, softmax};
 
-/// Rows of a unit: as many as make laying a block of keys out as panels cheap.
-const ROWS: usize = 192;
+/// Rows of a unit: as many as make laying a block of keys out as panels cheap, and whose scores are in the second cache. Of 192, attention of
+/// 4096 positions takes 1.06 times as long, and of 576 with half as many keys to a block 1.03 times.
+const ROWS: usize = 384;
 
 /// From so many rows of the same keys on they are a prompt's; fewer are a step's, whose time is that of reading keys and values.
 const PROMPT: usize = 17;
@@ -30,7 +31,7 @@ pub(in super::super) struct Task<'a> {
     /// Runs of keys that units share; where there are several, their results are added up at the end.
     runs: usize,
     units: Vec<Mutex<Unit<'a>>>,
-    kernel: panel::Kernel,
+    by: Multiplied,
     softmax: Softmax,
 }
 
@@ -39,6 +40,8 @@ pub(in super::super) struct Task<'a> {
 #[derive(Default)]
 struct Scratch {
     scores: Vec<f32>,
+    /// Shares in pairs, where products are of such.
+    shares: Vec<f32>,
     panels: Panels,
 }
 
@@ -81,7 +84,9 @@ impl<'a> Task<'a> {
             [Unit { results, own: vec![], running: vec![] }].into_iter().chain(others)
         };
         let units = units.into_iter().flat_map(unit).map(Mutex::new).collect();
-        Self { given, queries: of_unit, heads, runs, units, kernel: panel::kernel(), softmax: softmax() }
+        // Of a step, reading keys and values is what takes its time.
+        let by = Multiplied::new(given.of.in_bf16 && !few);
+        Self { given, queries: of_unit, heads, runs, units, by, softmax: softmax() }
     }
 
     /// How many units there are.
@@ -106,7 +111,7 @@ impl<'a> Task<'a> {
         let group = heads / kv_heads;
         let groups: Vec<Rows<'_>> = (head..head + self.heads)
             .step_by(group)
-            .map(|head| Rows::new(self.given, self.kernel, Place { text, query, head }, count))
+            .map(|head| Rows::new(self.given, self.by, Place { text, query, head }, count))
             .collect();
         // By heads that read the same keys, and of these by query.
         let whole: Vec<&mut [f32]> = match own.is_empty() {
@@ -125,9 +130,9 @@ impl<'a> Task<'a> {
         *running = vec![Running::default(); groups.len() * rows];
         let seen =
             groups.iter().map(|rows| rows.seen(keys)).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
-        let apart = seen.as_ref().map_or(0, Range::len).min(KEYS).next_multiple_of(self.kernel.lanes);
-        let Scratch { scores, panels } = scratch;
-        let scores = room(scores, rows * apart);
+        let apart = seen.as_ref().map_or(0, Range::len).min(KEYS).next_multiple_of(self.by.kernel.lanes);
+        let Scratch { scores, shares, panels } = scratch;
+        let (scores, shares) = (room(scores, rows * apart), room(shares, rows * apart / 2));
         for keys in blocks_of(seen.unwrap_or(0..0), run, self.runs) {
             for (place, rows) in groups.iter().enumerate() {
                 let states = &mut running[place * count * group..][..count * group];
@@ -137,8 +142,8 @@ impl<'a> Task<'a> {
                     (true, _) => 0,
                     (false, _) => 1,
                 };
-                let memory = (&mut *scores, apart, &mut *of_groups[place], &mut *panels);
-                self.block(rows, keys.clone(), asked, states, memory);
+                let memory = (&mut *scores, &mut *shares, apart, &mut *panels);
+                self.block(rows, keys.clone(), asked, states, memory, &mut of_groups[place]);
             }
         }
         if self.runs > 1 {
@@ -156,18 +161,25 @@ impl<'a> Task<'a> {
         keys: Range<usize>,
         asked: usize,
         running: &mut [Running],
-        (scores, apart, results, panels): (&mut [f32], usize, &mut [&mut [f32]], &mut Panels),
+        (scores, shares, apart, panels): (&mut [f32], &mut [f32], usize, &mut Panels),
+        results: &mut [&mut [f32]],
     ) {
+        let (count, in_pairs) = (keys.len(), self.by.per == 2);
         rows.score(keys.clone(), asked, (scores, apart), panels);
-        for (row, (scores, running)) in scores.chunks_exact_mut(apart).zip(running).enumerate() {
-            let mask = rows.mask(row, keys.clone());
-            (self.softmax)(&mut scores[..keys.len()], mask, self.given.of.softcap, running);
+        let each = scores.chunks_exact_mut(apart).zip(shares.chunks_exact_mut(apart / 2)).zip(running);
+        for (row, ((scores, shares), running)) in each.enumerate() {
+            let (scores, mask) = (&mut scores[..count], rows.mask(row, keys.clone()));
+            (self.softmax)(scores, mask, self.given.of.softcap, running);
+            if in_pairs {
+                pairs::of_neighbours(scores, [count; 2], shares, apart / 2);
+            }
             let factor = running.factor;
             if factor != 1.0 {
                 results[row].iter_mut().for_each(|number| *number *= factor);
             }
         }
-        rows.mix(keys, asked, (scores, apart), results, panels);
+        let shares = if in_pairs { (&*shares, apart / 2) } else { (&*scores, apart) };
+        rows.mix(keys, asked, shares, results, panels);
     }
 
     /// Adds up what units of different keys have, once all are computed.

@@ -6,16 +6,25 @@ use crate::graph::Activation;
 fn wanted(act: Activation, gate: f32, factor: f32) -> f64 {
     let (gate, factor) = (f64::from(gate), f64::from(factor));
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-    let alpha = if act == Activation::Silu { 1.0 } else { 1.702 };
-    gate * sigmoid(alpha * gate) * factor
+    let activated = match act {
+        Activation::Silu => gate * sigmoid(gate),
+        Activation::QuickGelu => gate * sigmoid(1.702 * gate),
+        _ => f64::from(gelu::<true>(gate as f32)),
+    };
+    activated * factor
 }
 
 /// As lowering has them.
 fn unit(act: Activation, factors_first: bool) -> Glu {
-    Glu { alpha: if act == Activation::Silu { 1.0 } else { 1.702 }, factors_first }
+    let act = match act {
+        Activation::Silu => Act::Sigmoid(1.0),
+        Activation::QuickGelu => Act::Sigmoid(1.702),
+        _ => Act::Gelu,
+    };
+    Glu { act, factors_first }
 }
 
-const ACTS: [Activation; 2] = [Activation::Silu, Activation::QuickGelu];
+const ACTS: [Activation; 3] = [Activation::Silu, Activation::QuickGelu, Activation::Gelu];
 
 fn numbers(count: usize, seed: u32) -> Vec<f32> {
     drawn(count, seed).iter().map(|x| x * 8.0).collect()

@@ -20,6 +20,7 @@ macro_rules! kernel {
             x: &[$element],
             weights: &[W],
             width: usize,
+            bias: Option<&[f32]>,
             result: &mut [&mut [f32]],
         ) {
             #[target_feature(enable = $features)]
@@ -27,13 +28,14 @@ macro_rules! kernel {
                 x: &[$element],
                 weights: &[W],
                 width: usize,
+                bias: Option<&[f32]>,
                 result: &mut [&mut [f32]],
             ) {
                 // SAFETY: it is compiled with the instructions.
-                unsafe { block::<W, $vector>(x, weights, width, result) }
+                unsafe { block::<W, $vector>(x, weights, width, bias, result) }
             }
             // SAFETY: only handed out where the processor has the instructions.
-            unsafe { compiled(x, weights, width, result) }
+            unsafe { compiled(x, weights, width, bias, result) }
         }
     };
 }
