@@ -81,6 +81,8 @@ impl<'t> Rows<'t> {
         let Given { of, lengths: [_, all, _], keys, values, q, mask } = *given;
         let Attention { heads, kv_heads, scale, .. } = of;
         let (Place { text, query, head }, group) = (place, heads / kv_heads);
+        // The last ones of a prompt may be few.
+        let by = if queries * group < MANY { Multiplied::new(false) } else { by };
         let mut scaled = Vec::with_capacity(queries * group * keys.size);
         let mut masks = vec![];
         for query in query..query + queries {
@@ -103,6 +105,11 @@ impl<'t> Rows<'t> {
             sizes: [keys.size, values.size],
             strides: [keys.apart[2], values.apart[2]],
         }
+    }
+
+    /// Whether products are of pairs in bfloat16.
+    pub(super) fn in_pairs(&self) -> bool {
+        self.by.per == 2
     }
 
     /// What is added to the scores of a row, where there is a mask: one number for all keys of a block, or one for each.
@@ -140,14 +147,13 @@ impl<'t> Rows<'t> {
         let (size, stride, count) = (self.sizes[0], self.strides[0], keys.len());
         let block = &self.keys[keys.start * stride..];
         let Multiplied { kernel, per } = self.by;
-        let depth = size.div_ceil(per);
-        if self.q.len() / depth < MANY {
+        if self.q.len() / size.div_ceil(per) < MANY {
             for (q, scores) in self.q.chunks_exact(size).zip(scores.chunks_exact_mut(apart)) {
                 dots()(q, block, [stride, asked], &mut scores[..count]);
             }
             return;
         }
-        let panel::Kernel { lanes, columns, .. } = kernel;
+        let (panel::Kernel { lanes, columns, .. }, depth) = (kernel, size.div_ceil(per));
         let Panels { keys, rest, .. } = panels;
         let (laid, rest) = (room(keys, count.next_multiple_of(columns) * depth), room(rest, lanes * depth));
         for first in (0..count).step_by(lanes) {

@@ -121,7 +121,7 @@ fn check(case: Case, mask: Option<Added<'_>>) {
     }
 }
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     Case { heads: [4, 2], lengths: [1, 1, 1], sizes: [5, 5], softcap: 0.0 },
     Case { heads: [8, 1], lengths: [2, 1, 150], sizes: [64, 64], softcap: 0.0 },
     Case { heads: [3, 3], lengths: [1, 1, 300], sizes: [80, 70], softcap: 0.0 },
@@ -129,6 +129,8 @@ const CASES: [Case; 7] = [
     Case { heads: [2, 2], lengths: [2, 131, 140], sizes: [64, 64], softcap: 0.0 },
     Case { heads: [6, 2], lengths: [1, 40, 40], sizes: [37, 33], softcap: 0.5 },
     Case { heads: [1, 1], lengths: [1, 2, 256], sizes: [128, 129], softcap: 0.0 },
+    // Of the last unit's rows there are two.
+    Case { heads: [2, 1], lengths: [1, 193, 195], sizes: [4, 3], softcap: 0.0 },
 ];
 
 #[test]

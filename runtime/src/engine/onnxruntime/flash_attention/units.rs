@@ -164,7 +164,7 @@ impl<'a> Task<'a> {
         (scores, shares, apart, panels): (&mut [f32], &mut [f32], usize, &mut Panels),
         results: &mut [&mut [f32]],
     ) {
-        let (count, in_pairs) = (keys.len(), self.by.per == 2);
+        let (count, in_pairs) = (keys.len(), rows.in_pairs());
         rows.score(keys.clone(), asked, (scores, apart), panels);
         let each = scores.chunks_exact_mut(apart).zip(shares.chunks_exact_mut(apart / 2)).zip(running);
         for (row, ((scores, shares), running)) in each.enumerate() {
