@@ -13,7 +13,7 @@ use half::bf16;
 use super::panel;
 use super::product::{ResultRows, Slices, ask_for, slices};
 use super::stored::Stored;
-use super::tile::{Element, Kernel, begin};
+use super::tile::{Element, Kernel, fill_with_bias};
 use crate::graph::Dtype;
 
 /// The most rows of the weight in a block: all rows of x are read once for each block.
@@ -135,7 +135,7 @@ fn in_panels<W: Stored, const PER: usize>(
         {
             ask_for_next(weights, [width, start + taken, depth].map(|numbers| numbers * PER), tile, tiles);
             if start == 0 {
-                begin(bias, rows);
+                fill_with_bias(bias, rows);
             }
             for (place, panel) in panels.chunks_exact(kernel.columns * depth).enumerate() {
                 let first = place * kernel.columns;

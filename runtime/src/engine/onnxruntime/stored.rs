@@ -82,6 +82,7 @@ mod with_avx512bf16 {
     pub(super) fn narrow(numbers: &[f32], narrow: &mut [bf16]) {
         #[target_feature(enable = "avx512f,avx512bf16")]
         fn compiled(numbers: &[f32], narrow: &mut [bf16]) {
+            let narrow = &mut narrow[..numbers.len()];
             let ((numbers, rest), (narrow, narrow_rest)) =
                 (numbers.as_chunks::<BOTH>(), narrow.as_chunks_mut::<BOTH>());
             for (narrow, numbers) in narrow.iter_mut().zip(numbers) {

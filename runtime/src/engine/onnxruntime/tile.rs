@@ -26,9 +26,9 @@ pub(super) trait Element: Stored + Default {
 pub(super) type Kernel<W, E> =
     fn(x: &[E], weights: &[W], width: usize, bias: Option<&[f32]>, result: &mut [&mut [f32]]);
 
-/// What products of a few rows are added to: row by row, so that it is in the first cache still when they are.
+/// Writes what products of a few rows are added to, the bias or 0: row by row, so that it is in the first cache still when they are.
 #[inline(always)]
-pub(super) fn begin(bias: Option<&[f32]>, rows: &mut [&mut [f32]]) {
+pub(super) fn fill_with_bias(bias: Option<&[f32]>, rows: &mut [&mut [f32]]) {
     for row in rows {
         match bias {
             Some(bias) => row.copy_from_slice(&bias[..row.len()]),
@@ -116,7 +116,7 @@ unsafe fn block<W: Stored, V: Vector>(
         for (rows, result) in x.chunks(V::ROWS * width).zip(result.chunks_mut(V::ROWS)) {
             let rows = &rows[start..];
             if start == 0 {
-                begin(bias, result);
+                fill_with_bias(bias, result);
             }
             // SAFETY: the caller's; the rows are `width` long, and `taken` of them from `start` on are there.
             unsafe {

@@ -1,16 +1,16 @@
-//! Numbers in bfloat16, two in one of 32 bits, as products of pairs take them: a whole block in one go.
+//! Numbers in bfloat16, two in one of 32 bits, as products of pairs take them.
 
 use std::ops::Range;
 
+use super::super::matmul::narrow_pairs;
 use super::super::stored::rounded;
 
-/// Rows of so many numbers, which lie `stride` apart, rounded: pairs of neighbours, in rows that lie so far `apart`, as many as there are.
-pub(super) fn of_neighbours(rows: &[f32], [stride, size]: [usize; 2], pairs: &mut [f32], apart: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if x86::is_there() {
-        return x86::of_neighbours(rows, [stride, size], pairs, apart);
+/// Numbers of a row, rounded: pairs of neighbours, the last of an odd one out with 0.
+pub(super) fn of_neighbours(row: &[f32], pairs: &mut [f32]) {
+    if row.len() % 2 == 1 {
+        pairs[row.len() / 2] = 0.0;
     }
-    each_of_neighbours(rows, [stride, size], pairs, apart, |_, _| 0);
+    narrow_pairs(row, pairs);
 }
 
 /// Some columns of so many rows, which lie `stride` apart, as pairs of a row's number and the next one's: a panel
@@ -32,24 +32,6 @@ pub(super) fn of_rows(
 fn pair(low: f32, high: f32) -> f32 {
     let bits = |number: f32| u32::from(rounded(number).to_bits());
     f32::from_bits(bits(low) | bits(high) << 16)
-}
-
-/// With `first`, which rounds as many of a row's first numbers as it says.
-#[inline(always)]
-fn each_of_neighbours(
-    rows: &[f32],
-    [stride, size]: [usize; 2],
-    pairs: &mut [f32],
-    apart: usize,
-    first: impl Fn(&[f32], &mut [f32]) -> usize,
-) {
-    for (row, pairs) in rows.chunks(stride).zip(pairs.chunks_exact_mut(apart)) {
-        let row = &row[..size];
-        let done = first(row, pairs);
-        for (numbers, pairs) in row[done..].chunks(2).zip(&mut pairs[done / 2..]) {
-            *pairs = pair(numbers[0], numbers.get(1).copied().unwrap_or(0.0));
-        }
-    }
 }
 
 /// With `first`, which does as many of two rows' first columns as it says.
@@ -85,7 +67,7 @@ mod x86 {
         _mm512_storeu_si512,
     };
 
-    use super::{Range, each_of_neighbours, each_of_rows};
+    use super::{Range, each_of_rows};
 
     /// Numbers of a register.
     const LANES: usize = 16;
@@ -105,25 +87,6 @@ mod x86 {
     pub(super) fn is_there() -> bool {
         use std::arch::is_x86_feature_detected as has;
         has!("avx512f") && has!("avx512bw") && has!("avx512bf16")
-    }
-
-    pub(super) fn of_neighbours(rows: &[f32], [stride, size]: [usize; 2], pairs: &mut [f32], apart: usize) {
-        #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-        fn compiled(rows: &[f32], sizes: [usize; 2], pairs: &mut [f32], apart: usize) {
-            each_of_neighbours(rows, sizes, pairs, apart, |row, pairs| {
-                let (chunks, pairs) = (row.as_chunks::<{ 2 * LANES }>().0, pairs.as_chunks_mut::<LANES>().0);
-                for (numbers, pairs) in chunks.iter().zip(pairs) {
-                    // SAFETY: the processor has the instructions, and both are so many numbers.
-                    unsafe {
-                        let numbers = numbers.as_ptr();
-                        _mm512_storeu_si512(pairs.as_mut_ptr().cast(), both(numbers, numbers.add(LANES)));
-                    }
-                }
-                2 * LANES * chunks.len()
-            });
-        }
-        // SAFETY: only called where the processor has the instructions.
-        unsafe { compiled(rows, [stride, size], pairs, apart) }
     }
 
     pub(super) fn of_rows(
@@ -173,18 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_rows_that_lie_apart_are_pairs() {
+    fn neighbours_are_pairs() {
         for size in [1, 2, 31, 32, 64, 75] {
-            let (stride, count) = (size + 3, 5);
-            let rows = drawn(stride * count - 3, 1);
-            let apart = size.div_ceil(2) + 1;
-            let mut pairs = vec![f32::NAN; count * apart];
-            of_neighbours(&rows, [stride, size], &mut pairs, apart);
-            for (row, pairs) in bits(&pairs).chunks(apart).enumerate() {
-                let number = |at: usize| if at < size { rows[row * stride + at] } else { 0.0 };
-                for (at, pair) in pairs.iter().enumerate().take(apart - 1) {
-                    assert_eq!(*pair, [0, 1].map(|half| bf16::from_f32(number(2 * at + half))), "{size}");
-                }
+            let row = drawn(size, 1);
+            let mut pairs = vec![f32::NAN; size.div_ceil(2) + 1];
+            of_neighbours(&row, &mut pairs);
+            let number = |at: usize| row.get(at).copied().unwrap_or(0.0);
+            for (at, pair) in bits(&pairs).iter().enumerate().take(size.div_ceil(2)) {
+                assert_eq!(*pair, [0, 1].map(|half| bf16::from_f32(number(2 * at + half))), "{size}");
             }
         }
     }

@@ -92,8 +92,10 @@ impl<'t> Rows<'t> {
             masks.extend(mask.iter().flat_map(|mask| each.clone().map(|places| mask.row(places))));
         }
         if by.per == 2 {
-            let mut narrow = vec![0.0; queries * group * keys.size.div_ceil(2)];
-            pairs::of_neighbours(&scaled, [keys.size; 2], &mut narrow, keys.size.div_ceil(2));
+            let depth = keys.size.div_ceil(2);
+            let mut narrow = vec![0.0; queries * group * depth];
+            let rows = scaled.chunks_exact(keys.size).zip(narrow.chunks_exact_mut(depth));
+            rows.for_each(|(row, pairs)| pairs::of_neighbours(row, pairs));
             scaled = narrow;
         }
         Rows {
@@ -166,12 +168,11 @@ impl<'t> Rows<'t> {
                 (kernel.transposed)(rows, stride, size, panel, at);
                 continue;
             }
-            if per == 1 {
-                for (rest, row) in rest.chunks_exact_mut(size).zip(rows.chunks(stride)) {
-                    rest.copy_from_slice(&row[..size]);
+            for (rest, row) in rest.chunks_exact_mut(depth).zip(rows.chunks(stride)) {
+                match per {
+                    1 => rest.copy_from_slice(&row[..size]),
+                    _ => pairs::of_neighbours(&row[..size], rest),
                 }
-            } else {
-                pairs::of_neighbours(rows, [stride, size], rest, depth);
             }
             (kernel.transposed)(rest, depth, depth, panel, at);
         }

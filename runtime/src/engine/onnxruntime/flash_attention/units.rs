@@ -171,7 +171,7 @@ impl<'a> Task<'a> {
             let (scores, mask) = (&mut scores[..count], rows.mask(row, keys.clone()));
             (self.softmax)(scores, mask, self.given.of.softcap, running);
             if in_pairs {
-                pairs::of_neighbours(scores, [count; 2], shares, apart / 2);
+                pairs::of_neighbours(scores, shares);
             }
             let factor = running.factor;
             if factor != 1.0 {
