@@ -7,12 +7,16 @@ use weft::DynArchitecture;
 
 /// The architectures of this build, for [`weft::ModelRegistry`]. A static: the code of each model is this crate's, once.
 pub static ARCHITECTURES: &[DynArchitecture] = &[
+    #[cfg(feature = "edgetam_video")]
+    DynArchitecture::of::<crate::edgetam_video::Model>(),
     #[cfg(feature = "instructblipvideo")]
     DynArchitecture::of::<crate::instructblipvideo::Model>(),
     #[cfg(feature = "llava_next_video")]
     DynArchitecture::of::<crate::llava_next_video::Model>(),
     #[cfg(feature = "sam2_video")]
     DynArchitecture::of::<crate::sam2_video::Model>(),
+    #[cfg(feature = "sam3_tracker_video")]
+    DynArchitecture::of::<crate::sam3_tracker_video::Model>(),
     #[cfg(feature = "timesformer")]
     DynArchitecture::of::<crate::timesformer::Model>(),
     #[cfg(feature = "tvp")]

@@ -7,12 +7,16 @@ mod architectures;
 
 pub use architectures::ARCHITECTURES;
 
+#[cfg(feature = "edgetam_video")]
+pub use weft_edgetam_video as edgetam_video;
 #[cfg(feature = "instructblipvideo")]
 pub use weft_instructblipvideo as instructblipvideo;
 #[cfg(feature = "llava_next_video")]
 pub use weft_llava_next_video as llava_next_video;
 #[cfg(feature = "sam2_video")]
 pub use weft_sam2_video as sam2_video;
+#[cfg(feature = "sam3_tracker_video")]
+pub use weft_sam3_tracker_video as sam3_tracker_video;
 #[cfg(feature = "timesformer")]
 pub use weft_timesformer as timesformer;
 #[cfg(feature = "tvp")]

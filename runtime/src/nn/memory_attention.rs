@@ -26,6 +26,8 @@ pub struct MemoryAttention<'a> {
     pub heads: usize,
     /// The width of all heads together.
     pub width: usize,
+    /// The linear layers of the MLPs below the scope of each layer.
+    pub mlp: [&'a str; 2],
     /// The intermediate size of the MLPs.
     pub mlp_width: usize,
     /// Their activation function.
@@ -60,8 +62,8 @@ impl MemoryAttention<'_> {
                 self.attend(g, &w.scope("cross_attn_image"), [&h, &keys, memory.tokens], memory, hidden)?;
             x = g.add(&x, &h)?;
             let h = g.layer_norm(&w.scope("layer_norm3"), &x, EPSILON)?;
-            let mlp =
-                Mlp { up: "linear1", down: "linear2", width: self.mlp_width, act: self.act, bias: true };
+            let [up, down] = self.mlp;
+            let mlp = Mlp { up, down, width: self.mlp_width, act: self.act, bias: true };
             let h = mlp.forward(g, &w, &h)?;
             x = g.add(&x, &h)?;
         }
@@ -134,6 +136,7 @@ mod tests {
                 layers: 1,
                 heads: 1,
                 width: 2,
+                mlp: ["linear1", "linear2"],
                 mlp_width: 2,
                 act: Activation::Relu,
                 places,

@@ -1,7 +1,7 @@
 //! Memory of a frame and of an object's mask in it (SAM 2, arXiv:2408.00714).
 
 use super::{Activation, layer_norm_2d, layer_scale};
-use crate::graph::{Conv, Dim, Graph, Scope, Tensor};
+use crate::graph::{Conv, Dim, Graph, Interpolation, Scope, Tensor};
 use crate::{Result, dims};
 
 /// The memory encoder (`Sam2VideoMemoryEncoder`): a mask is made as small as the frame's features, added to them, and convolved.
@@ -74,23 +74,29 @@ impl MemoryEncoder {
 
 const EPSILON: f64 = 1e-6;
 
-/// A square feature map `factor` times smaller by antialiased bilinear interpolation (`interpolate` with `antialias`):
-/// `[batch, channels, side, side]` to `[batch, channels, side / factor, side / factor]`.
+/// A square feature map of another size by antialiased bilinear interpolation (`interpolate` with `antialias`), which is plain
+/// bilinear interpolation where maps become larger: `[batch, channels, side, side]` to `[batch, channels, out, out]`.
 ///
 /// # Errors
 /// When the map is no square of fixed sides.
-pub fn downsample_antialiased(g: &mut Graph, x: &Tensor, factor: usize) -> Result<Tensor> {
+pub fn resize_antialiased(g: &mut Graph, x: &Tensor, out: usize) -> Result<Tensor> {
     let sides = [x.dim(-2), x.dim(-1)].map(|side| side.and_then(Dim::fixed).unwrap_or_default());
     let [side, columns] = sides;
-    if x.rank() != 4 || side == 0 || side != columns || factor == 0 || side < factor {
-        let problem = format!("a map of {side} by {columns} is not {factor} times smaller");
-        return Err(g.error("downsample_antialiased", problem));
+    if x.rank() != 4 || side == 0 || side != columns || out == 0 {
+        let problem = format!("a map of {side} by {columns} is not resized to {out} by {out}");
+        return Err(g.error("resize_antialiased", problem));
     }
-    let out = side / factor;
+    if out == side {
+        return Ok(x.clone());
+    }
+    if out > side {
+        return g.resize(x, [out.into(), out.into()], Interpolation::Bilinear, false);
+    }
+    let factor = side as f64 / out as f64;
     let mut weights = vec![0.0; out * side];
     for (index, row) in weights.chunks_mut(side).enumerate() {
-        let centre = factor as f64 * (index as f64 + 0.5);
-        let weight = |place: usize| (1.0 - (place as f64 + 0.5 - centre).abs() / factor as f64).max(0.0);
+        let centre = factor * (index as f64 + 0.5);
+        let weight = |place: usize| (1.0 - (place as f64 + 0.5 - centre).abs() / factor).max(0.0);
         let sum: f64 = (0..side).map(weight).sum();
         for (place, value) in row.iter_mut().enumerate() {
             *value = (weight(place) / sum) as f32;
@@ -116,17 +122,33 @@ mod tests {
             let map = (0..4)
                 .flat_map(|row| [0.0, 7.0, 14.0, 28.0].map(|column| column + f32::from(row == 3) * 7.0));
             let map = g.constant(&[1, 1, 4, 4], map.collect())?;
-            downsample_antialiased(g, &map, 2)
+            resize_antialiased(g, &map, 2)
         };
         let [left, right] = [(21.0 + 14.0) / 7.0, (7.0 + 42.0 + 84.0) / 7.0];
         expect(&[], build, &[1, 1, 2, 2], &[left, right, left + 3.0, right + 3.0]);
     }
 
     #[test]
+    fn maps_become_smaller_by_parts_and_larger_without_antialiasing() {
+        let map = |g: &mut Graph| g.constant(&[1, 1, 3, 3], [0.0, 8.0, 16.0].repeat(3));
+        // Of three places by one and a half: ⅚ and ½, normalised: 5 and 3 of 8.
+        let smaller = |g: &mut Graph| {
+            let map = map(g)?;
+            resize_antialiased(g, &map, 2)
+        };
+        expect(&[], smaller, &[1, 1, 2, 2], &[3.0, 13.0, 3.0, 13.0]);
+        let larger = |g: &mut Graph| {
+            let map = map(g)?;
+            resize_antialiased(g, &map, 6)
+        };
+        expect(&[], larger, &[1, 1, 6, 6], &[0.0, 2.0, 6.0, 10.0, 14.0, 16.0].repeat(6));
+    }
+
+    #[test]
     fn a_map_of_other_sides_is_refused() {
         let message = refusal(|g| {
             let map = g.constant(&[1, 1, 2, 4], vec![0.0; 8])?;
-            downsample_antialiased(g, &map, 2)
+            resize_antialiased(g, &map, 2)
         });
         assert!(message.contains("a map of 2 by 4"), "{message}");
     }

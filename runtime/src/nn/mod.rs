@@ -159,7 +159,7 @@ pub use mask_units::{MaskUnitAttention, max_pool_tokens, reorder_tokens, unroll_
 pub use masked_embedder::MaskedEmbedder;
 pub use masked_lm::masked_lm_decoder;
 pub use memory_attention::{MemoryAttention, ObjectMemory};
-pub use memory_encoder::{MemoryEncoder, downsample_antialiased};
+pub use memory_encoder::{MemoryEncoder, resize_antialiased};
 pub use metric_bins::{attract, log_binomial_softmax, sort_channels};
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, clamped_swiglu, glu, sigmoid_gate};
 pub use mlstm::Mlstm;

@@ -36,116 +36,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `pred_masks` `[batch, 1, rows, columns]`, `object_score_logits` `[batch, 1, 1]`, `object_pointer` `[batch, hidden_size]`,
 /// `maskmem_features` `[batch, memory_encoder_output_channels, rows, columns]`.
 fn sam2_video(g: &mut Graph, c: &Config) -> Result<()> {
-    let (_, maps) = vision::pyramid(g, &c.vision_config, &g.scope("vision_encoder"))?;
-    let [fine, middle, frame] = &maps[..] else {
-        return Err(refused(
-            "Conv",
-            format!("the image encoder gives {} feature maps, but 3 are taken", maps.len()),
-        ));
-    };
-    if c.image_size != c.prompt_encoder_config.image_size
-        || c.prompt_encoder_config.patch_size != 16
-    {
-        return Err(refused(
-            "Resize",
-            "frames must be squares of `image_size` of both configurations, with patches of 16 pixels"
-                .to_owned(),
-        ));
-    }
-    let (w, width, side) = (g.scope("mask_decoder"), c.mask_decoder_config.hidden_size, c.image_size);
-    let fine = g.conv(&w.scope("conv_s0"), fine, &Conv::new(width / 8, &[1, 1]))?;
-    let middle = g.conv(&w.scope("conv_s1"), middle, &Conv::new(width / 4, &[1, 1]))?;
-    let mut prompts = prompts(g, c, &g.scope("prompt_encoder"))?;
-    let target = g.input(
-        Input::f32("mask_inputs", dims![BATCH, 1, side, side])
-            .computed(move |values| prompt_masks(values, side)),
-    );
-    let (zero, nothing) = (g.scalar(0.0), g.scalar(NO_PROMPT));
-    let most = g.reduce(Reduction::Max, &target, &[1, 2, 3], true)?;
-    let given = g.binary(Binary::Greater, &most, &nothing)?;
-    let smaller = g.conv(&g.scope("mask_downsample"), &target, &Conv::patches(1, 4))?;
-    let dense = mask_embeddings(g, c, &g.scope("prompt_encoder"), &smaller)?;
-    prompts.dense = g.select(&given, &dense, &prompts.dense)?;
-    let remembered = memory_conditioned(g, c, frame)?;
-    let image = g.select(&given, frame, &remembered)?;
-    let decoded = mask_decoder(g, c, &w, [&fine, &middle, &image], &prompts)?;
-    let (masks, token) = best_mask(g, c, &decoded)?;
-    let is_object = g.binary(Binary::Greater, &decoded.object, &zero)?;
-    let h = nn::mask_decoder_mlp(g, &g.scope("object_pointer_proj"), &token, [width, width], 3)?;
-    let no_pointer = g.weight("no_object_pointer", &[1, width])?;
-    let pointer = g.select(&is_object, &h, &no_pointer)?;
-    let is_object = g.reshape(&is_object, dims![BATCH, 1, 1, 1])?;
-    let absent = g.scalar(-1024.0);
-    let masks = g.select(&is_object, &masks, &absent)?;
-    let larger = g.resize(&masks, [side.into(), side.into()], Interpolation::Bilinear, false)?;
-    // A mask that is given stands for itself, and the object is there unless it is empty.
-    let is_full = g.binary(Binary::Greater, &most, &zero)?;
-    let (scale, bias) = (g.scalar(20.0), g.scalar(-10.0));
-    let logits = g.mul(&target, &scale)?;
-    let logits = g.add(&logits, &bias)?;
-    let smaller = nn::downsample_antialiased(g, &logits, 4)?;
-    let masks = g.select(&given, &smaller, &masks)?;
-    let larger = g.select(&given, &logits, &larger)?;
-    let object = g.reshape(&decoded.object, dims![BATCH, 1, 1, 1])?;
-    let full = g.cast(&is_full, Dtype::F32);
-    let full = g.mul(&full, &scale)?;
-    let full = g.add(&full, &bias)?;
-    let object = g.select(&given, &full, &object)?;
-    let [given, is_full] = [g.reshape(&given, dims![BATCH, 1])?, g.reshape(&is_full, dims![BATCH, 1])?];
-    let own = g.select(&is_full, &pointer, &no_pointer)?;
-    let pointer = g.select(&given, &own, &pointer)?;
-    let memory = encode_memory(g, c, frame, &larger, &object)?;
-    let object = g.reshape(&object, dims![BATCH, 1, 1])?;
-    g.output("pred_masks", &masks)?;
-    g.output("object_score_logits", &object)?;
-    g.output("object_pointer", &pointer)?;
-    g.output("maskmem_features", &memory)
-}
-
-/// The error of a configuration that the graph is not made for.
-fn refused(op: &str, problem: String) -> Error {
-    Error::Graph { op: op.to_owned(), scope: String::new(), problem }
-}
-
-/// The mask of an object `[batch, 1, rows, columns]` and the token that it is of `[batch, hidden_size]`: the best of several, or one
-/// that leaves nothing open unless it is unstable (`_dynamic_multimask_via_stability`).
-fn best_mask(g: &mut Graph, c: &Config, decoded: &Decoded) -> Result<(Tensor, Tensor)> {
-    let (m, count) = (&c.mask_decoder_config, c.mask_decoder_config.num_multimask_outputs + 1);
-    let several = g.input(Input::i64("multimask_output", dims![BATCH]).or(InputDefault::Ones));
-    let zero = g.integer(0);
-    let several = g.binary(Binary::Greater, &several, &zero)?;
-    let scores = g.slice(&decoded.scores, 1, 1..count)?;
-    let best = g.argmax(&scores, 1)?;
-    let mut of_best = |of: &Tensor| {
-        let several = g.slice(of, 1, 1..count)?;
-        g.gather_batched(&several, &best)
-    };
-    let (best_mask, best_token) = (of_best(&decoded.masks)?, of_best(&decoded.tokens)?);
-    let (mut mask, token) = (g.take(&decoded.masks, 1, 0)?, g.take(&decoded.tokens, 1, 0)?);
-    if m.dynamic_multimask_via_stability {
-        let mut area = |above: f64| {
-            let least = g.scalar(above as f32);
-            let inside = g.binary(Binary::Greater, &mask, &least)?;
-            let inside = g.cast(&inside, Dtype::F32);
-            g.reduce(Reduction::Sum, &inside, &[1, 2], true)
-        };
-        let delta = m.dynamic_multimask_stability_delta;
-        let (inner, outer) = (area(delta)?, area(-delta)?);
-        let (one, least) = (g.scalar(1.0), g.scalar(m.dynamic_multimask_stability_thresh as f32));
-        let some = g.binary(Binary::Max, &outer, &one)?;
-        let stability = g.div(&inner, &some)?;
-        let stable = g.binary(Binary::GreaterOrEqual, &stability, &least)?;
-        let empty = g.binary(Binary::Less, &outer, &one)?;
-        let stable = g.binary(Binary::Or, &stable, &empty)?;
-        mask = g.select(&stable, &mask, &best_mask)?;
-    }
-    let [of_tokens, of_masks] = [
-        g.reshape(&several, dims![BATCH, 1])?,
-        g.reshape(&several, dims![BATCH, 1, 1])?,
-    ];
-    let token = g.select(&of_tokens, &best_token, &token)?;
-    let mask = g.select(&of_masks, &best_mask, &mask)?;
-    Ok((g.unsqueeze(&mask, 1)?, token))
+    segmented_frame(g, c)
 }
 
 const PROMPTS: Dim = Dim::symbol("prompts");
@@ -410,6 +301,151 @@ fn of_each_prompt(g: &mut Graph, map: &Tensor) -> Result<Tensor> {
     g.flatten(&map, 0..2)
 }
 
+/// One step of `propagate_in_video_iterator` for each object: masks of it in a frame, the pointer at it, and the memory of this frame.
+fn segmented_frame(g: &mut Graph, c: &Config) -> Result<()> {
+    let (_, maps) = vision::pyramid(g, &c.vision_config, &g.scope("vision_encoder"))?;
+    let ([fine, middle, frame, ..], 3) = (&maps[..], maps.len()) else {
+        return Err(refused(
+            "Conv",
+            format!("the image encoder gives {} feature maps, but 3 are taken", maps.len()),
+        ));
+    };
+    let (patch, rows) = (
+        c.prompt_encoder_config.patch_size.max(1),
+        frame.shape()[2].fixed().unwrap_or_default(),
+    );
+    if c.image_size != c.prompt_encoder_config.image_size || c.image_size / patch != rows
+    {
+        let problem = format!(
+            "frames must be squares of `image_size` of both configurations, in {rows} rows of patches of `patch_size`"
+        );
+        return Err(refused("Resize", problem));
+    }
+    let (w, width, side) = (g.scope("mask_decoder"), c.mask_decoder_config.hidden_size, c.image_size);
+    let fine = g.conv(&w.scope("conv_s0"), fine, &Conv::new(width / 8, &[1, 1]))?;
+    let middle = g.conv(&w.scope("conv_s1"), middle, &Conv::new(width / 4, &[1, 1]))?;
+    let mut prompts = prompts(g, c, &g.scope("prompt_encoder"))?;
+    let target = g.input(
+        Input::f32("mask_inputs", dims![BATCH, 1, side, side])
+            .computed(move |values| prompt_masks(values, side)),
+    );
+    let (zero, nothing) = (g.scalar(0.0), g.scalar(NO_PROMPT));
+    let most = g.reduce(Reduction::Max, &target, &[1, 2, 3], true)?;
+    let given = g.binary(Binary::Greater, &most, &nothing)?;
+    let smaller = g.conv(&g.scope("mask_downsample"), &target, &Conv::patches(1, 4))?;
+    let smaller = nn::resize_antialiased(g, &smaller, 4 * rows)?;
+    let dense = mask_embeddings(g, c, &g.scope("prompt_encoder"), &smaller)?;
+    prompts.dense = g.select(&given, &dense, &prompts.dense)?;
+    let remembered = memory_conditioned(g, c, frame)?;
+    let image = g.select(&given, frame, &remembered)?;
+    let decoded = mask_decoder(g, c, &w, [&fine, &middle, &image], &prompts)?;
+    let (masks, token) = best_mask(g, c, &decoded)?;
+    let is_object = g.binary(Binary::Greater, &decoded.object, &zero)?;
+    let h = nn::mask_decoder_mlp(g, &g.scope("object_pointer_proj"), &token, [width, width], 3)?;
+    let no_pointer = g.weight("no_object_pointer", &[1, width])?;
+    let pointer = g.select(&is_object, &h, &no_pointer)?;
+    let is_object = g.reshape(&is_object, dims![BATCH, 1, 1, 1])?;
+    let absent = g.scalar(-1024.0);
+    let masks = g.select(&is_object, &masks, &absent)?;
+    let larger = g.resize(&masks, [side.into(), side.into()], Interpolation::Bilinear, false)?;
+    // A mask that is given stands for itself, and the object is there unless it is empty.
+    let is_full = g.binary(Binary::Greater, &most, &zero)?;
+    let (scale, bias) = (g.scalar(20.0), g.scalar(-10.0));
+    let logits = g.mul(&target, &scale)?;
+    let logits = g.add(&logits, &bias)?;
+    let smaller = nn::resize_antialiased(g, &logits, 4 * rows)?;
+    let masks = g.select(&given, &smaller, &masks)?;
+    let larger = g.select(&given, &logits, &larger)?;
+    let object = g.reshape(&decoded.object, dims![BATCH, 1, 1, 1])?;
+    let full = g.cast(&is_full, Dtype::F32);
+    let full = g.mul(&full, &scale)?;
+    let full = g.add(&full, &bias)?;
+    let object = g.select(&given, &full, &object)?;
+    let [given, is_full] = [g.reshape(&given, dims![BATCH, 1])?, g.reshape(&is_full, dims![BATCH, 1])?];
+    let own = g.select(&is_full, &pointer, &no_pointer)?;
+    let pointer = g.select(&given, &own, &pointer)?;
+    let memory = encode_memory(g, c, frame, &larger, &object)?;
+    let object = g.reshape(&object, dims![BATCH, 1, 1])?;
+    g.output("pred_masks", &masks)?;
+    g.output("object_score_logits", &object)?;
+    g.output("object_pointer", &pointer)?;
+    g.output("maskmem_features", &memory)
+}
+
+/// The error of a configuration that the graph is not made for.
+fn refused(op: &str, problem: String) -> Error {
+    Error::Graph { op: op.to_owned(), scope: String::new(), problem }
+}
+
+/// The mask of an object `[batch, 1, rows, columns]` and the token that it is of `[batch, hidden_size]`: the best of several, or one
+/// that leaves nothing open unless it is unstable (`_dynamic_multimask_via_stability`).
+fn best_mask(g: &mut Graph, c: &Config, decoded: &Decoded) -> Result<(Tensor, Tensor)> {
+    let (m, count) = (&c.mask_decoder_config, c.mask_decoder_config.num_multimask_outputs + 1);
+    let several = g.input(Input::i64("multimask_output", dims![BATCH]).or(InputDefault::Ones));
+    let zero = g.integer(0);
+    let several = g.binary(Binary::Greater, &several, &zero)?;
+    let scores = g.slice(&decoded.scores, 1, 1..count)?;
+    let best = g.argmax(&scores, 1)?;
+    let mut of_best = |of: &Tensor| {
+        let several = g.slice(of, 1, 1..count)?;
+        g.gather_batched(&several, &best)
+    };
+    let (best_mask, best_token) = (of_best(&decoded.masks)?, of_best(&decoded.tokens)?);
+    let (mut mask, token) = (g.take(&decoded.masks, 1, 0)?, g.take(&decoded.tokens, 1, 0)?);
+    if m.dynamic_multimask_via_stability {
+        let mut area = |above: f64| {
+            let least = g.scalar(above as f32);
+            let inside = g.binary(Binary::Greater, &mask, &least)?;
+            let inside = g.cast(&inside, Dtype::F32);
+            g.reduce(Reduction::Sum, &inside, &[1, 2], true)
+        };
+        let delta = m.dynamic_multimask_stability_delta;
+        let (inner, outer) = (area(delta)?, area(-delta)?);
+        let (one, least) = (g.scalar(1.0), g.scalar(m.dynamic_multimask_stability_thresh as f32));
+        let some = g.binary(Binary::Max, &outer, &one)?;
+        let stability = g.div(&inner, &some)?;
+        let stable = g.binary(Binary::GreaterOrEqual, &stability, &least)?;
+        let empty = g.binary(Binary::Less, &outer, &one)?;
+        let stable = g.binary(Binary::Or, &stable, &empty)?;
+        mask = g.select(&stable, &mask, &best_mask)?;
+    }
+    let [of_tokens, of_masks] = [
+        g.reshape(&several, dims![BATCH, 1])?,
+        g.reshape(&several, dims![BATCH, 1, 1])?,
+    ];
+    let token = g.select(&of_tokens, &best_token, &token)?;
+    let mask = g.select(&of_masks, &best_mask, &mask)?;
+    Ok((g.unsqueeze(&mask, 1)?, token))
+}
+
+/// The memory of other frames that a frame attends to.
+struct RememberedFrames {
+    /// Tokens of all frames, `[batch, tokens, channels]`.
+    tokens: Tensor,
+    /// The position embeddings of one frame's, `[1, 1, tokens, channels]`.
+    positions: Tensor,
+    /// The rows and columns by which keys of one frame turn.
+    rotary: Vec<[usize; 2]>,
+}
+
+/// The memory of other frames as tokens: the places of each frame's feature map.
+fn remembered_frames(g: &mut Graph, c: &Config, [rows, columns, ]: [usize; 2]) -> Result<RememberedFrames> {
+    let (channels, places) = (c.memory_encoder_output_channels, rows * columns);
+    let shape = [channels, rows, columns];
+    let features = Input::f32("maskmem_features", dims![BATCH, FRAMES, channels, rows, columns]);
+    let features = g.input(features.computed(move |values| no_memory(values, &shape)));
+    let tokens = g.transpose(&features, &[0, 1, 3, 4, 2])?;
+    let tokens = g.reshape(&tokens, dims![BATCH, FRAMES * Dim::from(places), channels])?;
+    let positions = nn::sine_positions(g, [&rows.into(), &columns.into()], channels)?;
+    let positions = g.reshape(&positions, dims![1, 1, places, channels])?;
+    Ok(RememberedFrames { tokens, positions, rotary: places_of([rows, columns]) })
+}
+
+/// The memory of a frame as it is kept: the feature map `[batch, channels, rows, columns]` itself.
+fn kept_memory(_: &mut Graph, _: &Config, memory: Tensor) -> Result<Tensor> {
+    Ok(memory)
+}
+
 const FRAMES: Dim = Dim::symbol("frames");
 
 const POINTERS: Dim = Dim::symbol("pointers");
@@ -429,20 +465,17 @@ fn memory_conditioned(g: &mut Graph, c: &Config, frame: &Tensor) -> Result<Tenso
             problem,
         });
     }
-    let (width, channels, places) = (
-        c.vision_config.fpn_hidden_size,
-        c.memory_encoder_output_channels,
-        rows * columns,
-    );
-    let shape = [channels, rows, columns];
-    let features = Input::f32("maskmem_features", dims![BATCH, FRAMES, channels, rows, columns]);
-    let features = g.input(features.computed(move |values| no_memory(values, &shape)));
+    let (width, channels) = (frame.shape()[1].fixed().unwrap_or_default(), c.memory_encoder_output_channels);
+    let RememberedFrames { tokens, positions: spatial, rotary: turns } = remembered_frames(
+        g,
+        c,
+        [rows, columns],
+    )?;
+    let places = turns.len();
     let offsets = g.input(
         Input::i64("memory_offsets", dims![BATCH, FRAMES]).computed(weft::image::no_memory_offsets),
     );
-    let tokens = g.transpose(&features, &[0, 1, 3, 4, 2])?;
     let all = FRAMES * Dim::from(places);
-    let tokens = g.reshape(&tokens, dims![BATCH, &all, channels])?;
     // A frame with prompts has the last of the embeddings, those before this one theirs in turn.
     let times = g.weight("memory_temporal_positional_encoding", &[c.num_maskmem, 1, 1, channels])?;
     let times = g.reshape(&times, dims![c.num_maskmem, channels])?;
@@ -452,8 +485,6 @@ fn memory_conditioned(g: &mut Graph, c: &Config, frame: &Tensor) -> Result<Tenso
     let index = g.select(&before, &index, &last)?;
     let times = g.gather(&times, &index, 0)?;
     let times = g.unsqueeze(&times, 2)?;
-    let spatial = nn::sine_positions(g, [&rows.into(), &columns.into()], channels)?;
-    let spatial = g.reshape(&spatial, dims![1, 1, places, channels])?;
     let positions = g.add(&times, &spatial)?;
     let positions = g.reshape(&positions, dims![BATCH, &all, channels])?;
     let counts = g.binary(Binary::GreaterOrEqual, &offsets, &zero)?;
@@ -473,13 +504,14 @@ fn memory_conditioned(g: &mut Graph, c: &Config, frame: &Tensor) -> Result<Tenso
     let seen = g.unsqueeze(&seen, 1)?;
     let mask = g.unsqueeze(&seen, 1)?;
     let [here, everywhere] = [
-        rotary(g, c, [rows, columns], 1.into())?,
-        rotary(g, c, [rows, columns], FRAMES)?,
+        rotary(g, c, &places_of([rows, columns]), 1.into())?,
+        rotary(g, c, &turns, FRAMES)?,
     ];
     let attention = nn::MemoryAttention {
         layers: c.memory_attention_num_layers,
         heads: c.memory_attention_num_attention_heads,
         width: c.memory_attention_hidden_size / c.memory_attention_downsample_rate,
+        mlp: ["linear1", "linear2"],
         mlp_width: c.memory_attention_feed_forward_hidden_size,
         act: c.memory_attention_feed_forward_hidden_act,
         places: &here,
@@ -540,26 +572,36 @@ fn pointers(g: &mut Graph, c: &Config, width: usize) -> Result<[Tensor; 3]> {
     Ok([tokens, positions, g.reshape(&counts, dims![BATCH, &all])?])
 }
 
-/// Rotary position embeddings of the places of so many frames (`Sam2VideoVisionRotaryEmbedding`): the first half of pairs turns by
-/// columns, the second by rows.
-fn rotary(g: &mut Graph, c: &Config, [rows, columns, ]: [usize; 2], frames: Dim) -> Result<Rotary> {
+/// The rows and columns of a map's places, one after another.
+fn places_of([rows, columns]: [usize; 2]) -> Vec<[usize; 2]> {
+    (0..rows * columns).map(|place| [place / columns, place % columns]).collect()
+}
+
+/// Rotary position embeddings of so many frames of tokens at these rows and columns (`Sam2VideoVisionRotaryEmbedding`): the first
+/// half of pairs turns by columns, the second by rows.
+fn rotary(g: &mut Graph, c: &Config, places: &[[usize; 2]], frames: Dim) -> Result<Rotary> {
     let pairs = c.memory_attention_hidden_size / c.memory_attention_downsample_rate
         / c.memory_attention_num_attention_heads / 2;
     let half = (pairs / 2).max(1);
     let frequency = |pair: usize| {
         c.rope_parameters.rope_theta.powf(-((pair % half) as f64) / half as f64)
     };
-    let angle = |index: usize| {
-        let (place, pair) = (index / pairs, index % pairs);
-        let position = if pair < half { place % columns } else { place / columns };
-        position as f64 * frequency(pair)
-    };
-    let places = rows * columns;
+    let mut angles = vec![];
+    for [row, column] in places {
+        angles
+            .extend(
+                (0..pairs)
+                    .map(|pair| {
+                        *(if pair < half { column } else { row }) as f64
+                            * frequency(pair)
+                    }),
+            );
+    }
     let mut table = |of: fn(f64) -> f64| {
-        let values = (0..places * pairs).map(|index| of(angle(index)) as f32).collect();
-        let table = g.constant(&[1, 1, places, pairs], values)?;
-        let table = g.expand(&table, dims![BATCH, &frames, places, pairs])?;
-        g.reshape(&table, dims![BATCH, frames.clone() * Dim::from(places), pairs])
+        let values = angles.iter().map(|angle| of(*angle) as f32).collect();
+        let table = g.constant(&[1, 1, places.len(), pairs], values)?;
+        let table = g.expand(&table, dims![BATCH, &frames, places.len(), pairs])?;
+        g.reshape(&table, dims![BATCH, frames.clone() * Dim::from(places.len()), pairs])
     };
     let (cos, sin) = (table(f64::cos)?, table(f64::sin)?);
     Ok(Rotary::from_cos_sin(cos, sin).interleaved())
@@ -578,6 +620,7 @@ fn encode_memory(
     let (none, zero) = (g.integer(0), g.scalar(0.0));
     let sharp = g.binary(Binary::Greater, &sharp, &none)?;
     let sharp = g.reshape(&sharp, dims![BATCH, 1, 1, 1])?;
+    let logits = &nn::resize_antialiased(g, logits, 16 * frame.shape()[2].fixed().unwrap_or_default())?;
     let inside = g.binary(Binary::Greater, logits, &zero)?;
     let inside = g.cast(&inside, Dtype::F32);
     let shares = g.unary(Unary::Sigmoid, logits);
@@ -600,11 +643,12 @@ fn encode_memory(
     };
     let memory = encoder.forward(g, &g.scope("memory_encoder"), frame, &mask)?;
     if !c.enable_occlusion_spatial_embedding {
-        return Ok(memory);
+        return kept_memory(g, c, memory);
     }
     let occluded = g.weight("occlusion_spatial_embedding_parameter", &[1, c.memory_encoder_output_channels])?;
     let occluded = g.reshape(&occluded, dims![1, c.memory_encoder_output_channels, 1, 1])?;
     let is_object = g.binary(Binary::Greater, object, &zero)?;
     let with = g.add(&memory, &occluded)?;
-    g.select(&is_object, &memory, &with)
+    let memory = g.select(&is_object, &memory, &with)?;
+    kept_memory(g, c, memory)
 }

@@ -23,8 +23,6 @@ pub struct Inputs {
     pub input_boxes: Option<Array3<f32>>,
     /// A mask of each image, logits at a quarter of its resolution. `[batch, 1, mask_size, mask_size]`
     pub input_masks: Option<Array4<f32>>,
-    /// Memory of other frames, as the model gave it. `[batch, frames, memory_encoder_output_channels, rows, columns]`
-    pub maskmem_features: Option<Array5<f32>>,
     /// How many frames before this one each of them is; 0 for one with prompts, -1 for none. `[batch, frames]`
     pub memory_offsets: Option<Array2<i64>>,
     /// Pointers at the object in other frames, as the model gave them. `[batch, pointers, hidden_size]`
@@ -33,6 +31,8 @@ pub struct Inputs {
     pub pointer_offsets: Option<Array2<f32>>,
     /// 1 where memory is of a mask with sharp edges, as of frames with prompts. `[batch]`
     pub is_mask_from_pts: Option<Array1<i64>>,
+    /// Memory of other frames, as the model gave it. `[batch, frames, memory_encoder_output_channels, rows, columns]`
+    pub maskmem_features: Option<Array5<f32>>,
     /// Masks of objects, 1 and 0, which stand for themselves in place of prompts. `[batch, 1, image_size, image_size]`
     pub mask_inputs: Option<Array4<f32>>,
     /// 1 for the best of several masks, 0 for one that leaves nothing open. `[batch]`
@@ -48,11 +48,11 @@ impl Inputs {
             input_points: None,
             input_boxes: None,
             input_masks: None,
-            maskmem_features: None,
             memory_offsets: None,
             object_pointers: None,
             pointer_offsets: None,
             is_mask_from_pts: None,
+            maskmem_features: None,
             mask_inputs: None,
             multimask_output: None,
         }
@@ -61,12 +61,11 @@ impl Inputs {
 
 weft::inputs!(
     Inputs { pixel_values, input_labels, input_points, input_boxes, input_masks,
-    maskmem_features, memory_offsets, object_pointers, pointer_offsets, is_mask_from_pts,
+    memory_offsets, object_pointers, pointer_offsets, is_mask_from_pts, maskmem_features,
     mask_inputs, multimask_output }
 );
 
-/// `Sam2VideoModel`: Masks of an object in a frame of a video, of memory of other frames or of prompts, and its memory of this
-/// frame (`Sam2VideoModel`).
+/// `Sam2VideoModel`: Masks of an object in a frame of a video, and its memory of this frame (`Sam2VideoModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {

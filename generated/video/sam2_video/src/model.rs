@@ -19,8 +19,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Sam2VideoModel`: Masks of an object in a frame of a video, of memory of other frames or of prompts, and its memory of this
-    /// frame (`Sam2VideoModel`).
+    /// `Sam2VideoModel`: Masks of an object in a frame of a video, and its memory of this frame (`Sam2VideoModel`).
     Model,
 }
 

@@ -6,6 +6,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import numpy as np
 import transformers
 
 from weft_reference.cases import Case
@@ -13,7 +14,7 @@ from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store
 from weft_reference.drawn.pictures import pixels
 from weft_reference.drawn.segmenters import prompts
 from weft_reference.inputs import floats
-from weft_reference.models import deimv2, pp_doclayout, sam2, sam3
+from weft_reference.models import deimv2, pp_doclayout, sam2, sam2_video, sam3
 
 
 def heads_and_width(rng: Random) -> Changes:
@@ -40,6 +41,43 @@ def promptable(prefix: str, rng: Random, path: str) -> Case:
     inputs = pixels(rng, path, 3, size)
     inputs |= prompts(rng, path, len(inputs["pixel_values"]), size)
     return Case(path, f"{prefix}Model", config, inputs, "Drawn at random.", store(rng))
+
+
+def followed(model: str, prefix: str, rng: Random, path: str) -> Case:
+    """An object in a frame of a video, by points or by memory of other frames."""
+    # Pointers must be wider than memory.
+    remembers, batch = rng.random() < 0.5, rng.randint(1, 3)
+    width = 128 if remembers else 64
+    changes: Changes = {"num_maskmem": rng.randint(3, 6), "memory_fuser_num_layers": rng.randint(0, 2), "memory_attention_num_layers": rng.randint(1, 2)}
+    changes |= {"memory_attention_num_attention_heads": rng.choice((1, 2)), "enable_occlusion_spatial_embedding": rng.random() < 0.5}
+    size, of = 96, (64, 6, 6)
+    if model == "edgetam_video":
+        whole, side = rng.randint(0, 4), rng.choice((1, 2, 3))
+        changes |= {"perceiver_resampler_num_latents": whole, "perceiver_resampler_num_latents_2d": side * side, "memory_attention_rope_k_sizes": [side, side]}
+        changes["perceiver_resampler_num_layers"] = rng.randint(1, 2)
+        config, of = sam2_video.edgetam(width, **changes), (whole + side * side, 64)
+    elif model == "sam3_tracker_video":
+        patch, side = rng.choice((4, 8)), rng.randint(4, 8)
+        size, of = patch * side, (64, side, side)
+        config = sam2_video.sam3_tracker(width, size=(size, patch), **changes)
+    else:
+        config = sam2_video.config(width=width, **changes)
+    inputs: Changes = {"pixel_values": floats(f"{path}.pixels", (batch, 3, size, size), -2.0, 2.0)}
+    frames, pointers = rng.randint(1, config.num_maskmem), rng.randint(1, 4)
+    if remembers:
+        inputs["maskmem_features"] = floats(f"{path}.memory", (batch, frames, *of), -1.0, 1.0)
+        inputs["memory_offsets"] = np.array([[rng.randrange(config.num_maskmem) for _ in range(frames)] for _ in range(batch)], np.int64)
+        inputs["object_pointers"] = floats(f"{path}.pointers", (batch, pointers, width), -1.0, 1.0)
+        inputs["pointer_offsets"] = np.array([[rng.random() for _ in range(pointers)] for _ in range(batch)], np.float32)
+    prompted = not remembers or rng.random() < 0.5
+    if prompted:
+        points = rng.randint(1, 3)
+        inputs["input_points"] = floats(f"{path}.points", (batch, 1, points, 2), 0.0, float(size))
+        inputs["input_labels"] = np.array([[[rng.randrange(2) for _ in range(points)]] for _ in range(batch)], np.int64)
+    inputs["multimask_output"] = np.full(batch, rng.randrange(2), np.int64)
+    inputs["is_mask_from_pts"] = np.full(batch, int(prompted), np.int64)
+    within = partial(sam2_video.of_tensors, f"{prefix}Model")
+    return Case(path, f"{prefix}Model", config, inputs, "Drawn at random.", store(rng), within=within)
 
 
 def in_context(rng: Random, path: str) -> Case:
@@ -110,6 +148,9 @@ def video(rng: Random, path: str) -> Case:
 DRAWN = {
     "sam2": partial(promptable, "Sam2"),
     "sam3_tracker": partial(promptable, "Sam3Tracker"),
+    "sam2_video": partial(followed, "sam2_video", "Sam2Video"),
+    "edgetam_video": partial(followed, "edgetam_video", "EdgeTamVideo"),
+    "sam3_tracker_video": partial(followed, "sam3_tracker_video", "Sam3TrackerVideo"),
     "seggpt": in_context,
     "depth_pro": patches,
     "tipsv2_dpt": dense,
