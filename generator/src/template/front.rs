@@ -248,6 +248,14 @@ pub enum GraphKind {
     LatentDecoder,
     /// What follows where keypoints are chosen of what `forward` scores.
     AtKeypoints,
+    /// The features of a video's frame, for all objects in it.
+    ImageFeatures,
+    /// What of a text is in a frame, of these.
+    Detection,
+    /// `forward` of these, for each object.
+    Tracking,
+    /// The memory of a frame, of masks that are given.
+    MemoryEncoder,
 }
 
 impl GraphKind {
@@ -267,6 +275,10 @@ impl GraphKind {
             Self::LatentEncoder => "LatentEncoder",
             Self::LatentDecoder => "LatentDecoder",
             Self::AtKeypoints => "AtKeypoints",
+            Self::ImageFeatures => "ImageFeatures",
+            Self::Detection => "Detection",
+            Self::Tracking => "Tracking",
+            Self::MemoryEncoder => "MemoryEncoder",
         }
     }
 }

@@ -17,6 +17,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::sam2_video::Model>(),
     #[cfg(feature = "sam3_tracker_video")]
     DynArchitecture::of::<crate::sam3_tracker_video::Model>(),
+    #[cfg(feature = "sam3_video")]
+    DynArchitecture::of::<crate::sam3_video::Model>(),
     #[cfg(feature = "timesformer")]
     DynArchitecture::of::<crate::timesformer::Model>(),
     #[cfg(feature = "tvp")]

@@ -17,6 +17,8 @@ pub use weft_llava_next_video as llava_next_video;
 pub use weft_sam2_video as sam2_video;
 #[cfg(feature = "sam3_tracker_video")]
 pub use weft_sam3_tracker_video as sam3_tracker_video;
+#[cfg(feature = "sam3_video")]
+pub use weft_sam3_video as sam3_video;
 #[cfg(feature = "timesformer")]
 pub use weft_timesformer as timesformer;
 #[cfg(feature = "tvp")]

@@ -37,6 +37,16 @@ pub enum GraphKind {
     /// What follows where keypoints are chosen among those that [`GraphKind::Forward`] scores, as many as there are: it takes
     /// what that gives, and [`Session::run`](crate::Session::run) gives its outputs.
     AtKeypoints,
+    /// The features of a video's frame, run once for all objects and texts (`get_image_features`): `pixel_values` in, out what
+    /// [`GraphKind::Tracking`] and [`GraphKind::Detection`] take of it, under its names.
+    ImageFeatures,
+    /// What a text names in a frame (`run_detection`): what [`GraphKind::ImageFeatures`] gave, `input_ids` and `attention_mask` in.
+    Detection,
+    /// [`GraphKind::Forward`] of each object in a frame (`_run_single_frame_inference`), of what [`GraphKind::ImageFeatures`] gave in
+    /// place of `pixel_values`.
+    Tracking,
+    /// The memory of a frame (`_encode_new_memory`): what [`GraphKind::ImageFeatures`] gave, and masks of objects, in.
+    MemoryEncoder,
 }
 
 impl GraphKind {

@@ -141,9 +141,10 @@ fn input_ids(values: &Values) -> Result<&ArrayD<i64>> {
     values.get("input_ids").ok_or_else(missing)?.i64("input_ids")
 }
 
-/// The number of images.
+/// The number of images, or of feature maps that stand for them ([`GraphKind::Tracking`](crate::GraphKind::Tracking)).
 fn batch(values: &Values) -> Result<usize> {
-    let images = values.get("pixel_values").and_then(|images| images.shape().first().copied());
+    let images = values.get("pixel_values").or_else(|| values.get("fpn_hidden_states.0"));
+    let images = images.and_then(|images| images.shape().first().copied());
     images.ok_or_else(|| Error::input("pixel_values", "is required and was not given", "give images"))
 }
 

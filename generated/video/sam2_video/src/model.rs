@@ -81,8 +81,16 @@ impl weft::Architecture for Model {
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
-        crate::graph::build(g, config, head)
+    fn graph_kinds(head: Head) -> &'static [GraphKind] {
+        match head {
+            Head::Model => {
+                &[GraphKind::Forward, GraphKind::ImageFeatures, GraphKind::Tracking]
+            }
+        }
+    }
+
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, kind: GraphKind) -> Result<()> {
+        crate::graph::build(g, config, head, kind)
     }
 
     fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {

@@ -15,19 +15,23 @@ use weft::graph::{
 };
 use weft::image::{NO_POINT, NO_PROMPT, no_memory, prompt_masks};
 use weft::nn::{self, Activation, Rotary};
-use weft::{Error, Result, dims};
+use weft::{Error, GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
 mod vision;
 
-/// Builds the graph of one head.
+/// Builds the graph of a graph of a head.
 ///
 /// # Errors
-/// When the configuration asks for shapes that do not fit together.
-pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
-    match head {
-        Head::Model => sam2_video(g, c),
+/// When the configuration asks for shapes that do not fit together, or the head has no such graph.
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
+    match (head, kind) {
+        (
+            Head::Model,
+            GraphKind::Forward | GraphKind::ImageFeatures | GraphKind::Tracking,
+        ) => sam2_video(g, c, kind),
+        (_, kind) => Err(kind.absent(g)),
     }
 }
 
@@ -36,8 +40,8 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `pred_masks` `[batch, 1, rows, columns]`, `object_score_logits` `[batch, 1, 1]`, `object_pointer` `[batch, hidden_size]`,
 /// `maskmem_features` `[batch, memory_encoder_output_channels, rows, columns]`.
-fn sam2_video(g: &mut Graph, c: &Config) -> Result<()> {
-    segmented_frame(g, c)
+fn sam2_video(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    segmented_frame(g, c, kind)
 }
 
 const PROMPTS: Dim = Dim::symbol("prompts");
@@ -302,15 +306,70 @@ fn of_each_prompt(g: &mut Graph, map: &Tensor) -> Result<Tensor> {
     g.flatten(&map, 0..2)
 }
 
-/// One step of `propagate_in_video_iterator` for each object: masks of it in a frame, the pointer at it, and the memory of this frame.
-fn segmented_frame(g: &mut Graph, c: &Config) -> Result<()> {
-    let (_, maps) = vision::pyramid(g, &c.vision_config, &g.scope("vision_encoder"))?;
-    let ([fine, middle, frame, ..], 4) = (&maps[..], maps.len()) else {
-        return Err(refused(
-            "Conv",
-            format!("the image encoder gives {} feature maps, but 4 are taken", maps.len()),
-        ));
+/// One step of `propagate_in_video_iterator` for each object: masks of it in a frame, the pointer at it, and the memory of this frame;
+/// the frame's features are given, or of `pixel_values`.
+fn segmented_frame(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let maps = match kind {
+        GraphKind::Tracking => given_maps(g, c)?,
+        _ => {
+            let (_, maps) = vision::pyramid(g, &c.vision_config, &g.scope("vision_encoder"))?;
+            let ([fine, middle, frame, ..], 4) = (&maps[..], maps.len()) else {
+                return Err(refused(
+                    "Conv",
+                    format!("the image encoder gives {} feature maps, but 4 are taken", maps.len()),
+                ));
+            };
+            projected_maps(g, c, [fine, middle, frame])?
+        }
     };
+    if kind == GraphKind::ImageFeatures {
+        return output_maps(g, &maps);
+    }
+    let found = segmented(g, c, &maps)?;
+    for (name, output) in OUTPUTS.iter().zip(&found) {
+        g.output(name, output)?;
+    }
+    Ok(())
+}
+
+/// What [`segmented`] gives.
+const OUTPUTS: [&str; 4] = ["pred_masks", "object_score_logits", "object_pointer", "maskmem_features"];
+
+/// Feature maps of a frame as `get_image_features` gives them: the larger two in the widths that the mask decoder takes.
+fn projected_maps(g: &mut Graph, c: &Config, [fine, middle, frame, ]: [&Tensor; 3]) -> Result<[Tensor; 3]> {
+    let (w, width) = (g.scope("mask_decoder"), c.mask_decoder_config.hidden_size);
+    let fine = g.conv(&w.scope("conv_s0"), fine, &Conv::new(width / 8, &[1, 1]))?;
+    let middle = g.conv(&w.scope("conv_s1"), middle, &Conv::new(width / 4, &[1, 1]))?;
+    Ok([fine, middle, frame.clone()])
+}
+
+/// These maps as outputs.
+fn output_maps(g: &mut Graph, maps: &[Tensor; 3]) -> Result<()> {
+    maps.iter()
+        .enumerate()
+        .try_for_each(|(index, map)| {
+            g.output(&format!("fpn_hidden_states.{index}"), map)
+        })
+}
+
+/// The same as inputs.
+fn given_maps(g: &mut Graph, c: &Config) -> Result<[Tensor; 3]> {
+    let (p, width) = (&c.prompt_encoder_config, c.mask_decoder_config.hidden_size);
+    let side = p.image_size / p.patch_size.max(1);
+    let mut index = 0;
+    Ok(
+        [(width / 8, 4 * side), (width / 4, 2 * side), (width, side)]
+            .map(|(channels, side)| {
+                let name = format!("fpn_hidden_states.{index}");
+                index += 1;
+                g.input(Input::f32(&name, dims![BATCH, channels, side, side]))
+            }),
+    )
+}
+
+/// Masks of an object in a frame `[batch, 1, rows, columns]`, logits of its being there `[batch, 1, 1]`, the pointer at it
+/// `[batch, hidden_size]` and the memory of this frame, of [`projected_maps`].
+fn segmented(g: &mut Graph, c: &Config, [fine, middle, frame, ]: &[Tensor; 3]) -> Result<[Tensor; 4]> {
     let (patch, rows) = (
         c.prompt_encoder_config.patch_size.max(1),
         frame.shape()[2].fixed().unwrap_or_default(),
@@ -323,8 +382,6 @@ fn segmented_frame(g: &mut Graph, c: &Config) -> Result<()> {
         return Err(refused("Resize", problem));
     }
     let (w, width, side) = (g.scope("mask_decoder"), c.mask_decoder_config.hidden_size, c.image_size);
-    let fine = g.conv(&w.scope("conv_s0"), fine, &Conv::new(width / 8, &[1, 1]))?;
-    let middle = g.conv(&w.scope("conv_s1"), middle, &Conv::new(width / 4, &[1, 1]))?;
     let mut prompts = prompts(g, c, &g.scope("prompt_encoder"))?;
     let target = g.input(
         Input::f32("mask_inputs", dims![BATCH, 1, side, side])
@@ -339,11 +396,11 @@ fn segmented_frame(g: &mut Graph, c: &Config) -> Result<()> {
     prompts.dense = g.select(&given, &dense, &prompts.dense)?;
     let remembered = memory_conditioned(g, c, frame)?;
     let image = g.select(&given, frame, &remembered)?;
-    let decoded = mask_decoder(g, c, &w, [&fine, &middle, &image], &prompts)?;
+    let decoded = mask_decoder(g, c, &w, [fine, middle, &image], &prompts)?;
     let (masks, token) = best_mask(g, c, &decoded)?;
     let is_object = g.binary(Binary::Greater, &decoded.object, &zero)?;
     let h = nn::mask_decoder_mlp(g, &g.scope("object_pointer_proj"), &token, [width, width], 3)?;
-    let no_pointer = g.weight("no_object_pointer", &[1, width])?;
+    let no_pointer = g.weight(&g.root().name("no_object_pointer"), &[1, width])?;
     let pointer = g.select(&is_object, &h, &no_pointer)?;
     let is_object = g.reshape(&is_object, dims![BATCH, 1, 1, 1])?;
     let absent = g.scalar(-1024.0);
@@ -367,10 +424,7 @@ fn segmented_frame(g: &mut Graph, c: &Config) -> Result<()> {
     let pointer = g.select(&given, &own, &pointer)?;
     let memory = encode_memory(g, c, frame, &larger, &object)?;
     let object = g.reshape(&object, dims![BATCH, 1, 1])?;
-    g.output("pred_masks", &masks)?;
-    g.output("object_score_logits", &object)?;
-    g.output("object_pointer", &pointer)?;
-    g.output("maskmem_features", &memory)
+    Ok([masks, object, pointer, memory])
 }
 
 /// The error of a configuration that the graph is not made for.
@@ -478,7 +532,10 @@ fn memory_conditioned(g: &mut Graph, c: &Config, frame: &Tensor) -> Result<Tenso
     );
     let all = FRAMES * Dim::from(places);
     // A frame with prompts has the last of the embeddings, those before this one theirs in turn.
-    let times = g.weight("memory_temporal_positional_encoding", &[c.num_maskmem, 1, 1, channels])?;
+    let times = g.weight(
+        &g.root().name("memory_temporal_positional_encoding"),
+        &[c.num_maskmem, 1, 1, channels],
+    )?;
     let times = g.reshape(&times, dims![c.num_maskmem, channels])?;
     let (one, zero, last) = (g.integer(1), g.integer(0), g.integer(c.num_maskmem as i64 - 1));
     let before = g.binary(Binary::Greater, &offsets, &zero)?;
@@ -524,7 +581,7 @@ fn memory_conditioned(g: &mut Graph, c: &Config, frame: &Tensor) -> Result<Tenso
     let spatial = g.scale(&spatial, 0.1)?;
     let h = g.add(&x, &spatial)?;
     let h = attention.forward(g, &g.scope("memory_attention"), &h, &memory)?;
-    let none = g.weight("no_memory_embedding", &[1, 1, width])?;
+    let none = g.weight(&g.root().name("no_memory_embedding"), &[1, 1, width])?;
     let none = g.add(&x, &none)?;
     let some = g.unsqueeze(&some, 2)?;
     let half = g.scalar(0.5);
@@ -646,7 +703,10 @@ fn encode_memory(
     if !c.enable_occlusion_spatial_embedding {
         return kept_memory(g, c, memory);
     }
-    let occluded = g.weight("occlusion_spatial_embedding_parameter", &[1, c.memory_encoder_output_channels])?;
+    let occluded = g.weight(
+        &g.root().name("occlusion_spatial_embedding_parameter"),
+        &[1, c.memory_encoder_output_channels],
+    )?;
     let occluded = g.reshape(&occluded, dims![1, c.memory_encoder_output_channels, 1, 1])?;
     let is_object = g.binary(Binary::Greater, object, &zero)?;
     let with = g.add(&memory, &occluded)?;

@@ -37,12 +37,42 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// `decoder_reference_boxes` `[num_layers, batch, num_queries, 4]`.
 fn sam3(g: &mut Graph, c: &Config) -> Result<()> {
     let w = g.root();
+    let last = hidden_states(g, c, &w)?;
+    let found = detected(g, c, &w, &last)?;
+    for (name, output) in OUTPUTS.iter().zip(&found) {
+        g.output(name, output)?;
+    }
+    Ok(())
+}
+
+/// The epsilon of layer normalisation beside the encoders of images and text.
+const EPSILON: f64 = 1e-5;
+
+/// The image encoder's hidden states, `[batch, patches, hidden_size]`.
+fn hidden_states(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+    vision::hidden_states(g, &c.vision_config, &w.scope("vision_encoder"))
+}
+
+/// Feature maps of these by a neck at `w`, the largest first.
+fn neck(g: &mut Graph, c: &Config, w: &Scope, last: &Tensor) -> Result<Vec<Tensor>> {
+    vision::neck(g, &c.vision_config, w, last)
+}
+
+/// As many hidden states as images have patches, and how wide they are.
+fn patches(c: &Config) -> [usize; 2] {
+    let own = &c.vision_config.backbone_config;
+    let side = own.image_size / own.patch_size;
+    [side * side, own.hidden_size]
+}
+
+/// What a text names in images, of the image encoder's hidden states (`Sam3Model`), in the order of [`OUTPUTS`].
+fn detected(g: &mut Graph, c: &Config, w: &Scope, last: &Tensor) -> Result<[Tensor; 6]> {
     // Of boxes as prompts, which are not given.
     g.unused_scope(&w.scope("geometry_encoder"));
-    let (_, mut maps) = vision::pyramid(g, &c.vision_config, &w.scope("vision_encoder"))?;
+    let mut maps = neck(g, c, &w.scope("vision_encoder").scope("neck"), last)?;
     // The last one is for another class.
     maps.pop();
-    let prompt = prompt(g, c, &w)?;
+    let prompt = prompt(g, c, w)?;
     let side = c.vision_config.backbone_config.image_size
         / c.vision_config.backbone_config.patch_size;
     let scale = c
@@ -70,27 +100,29 @@ fn sam3(g: &mut Graph, c: &Config) -> Result<()> {
         &patches,
         &prompt,
     )?;
-    g.output("pred_masks", &masks)?;
     let last = &found.boxes[c.detr_decoder_config.num_layers];
     let (middle, extent) = (g.slice(last, 2, 0..2)?, g.slice(last, 2, 2..4)?);
     let half = g.scale(&extent, 0.5)?;
     let edges = [g.sub(&middle, &half)?, g.add(&middle, &half)?];
     let boxes = g.concat(&[&edges[0], &edges[1]], 2)?;
-    g.output("pred_boxes", &boxes)?;
-    g.output("pred_logits", &scores)?;
-    g.output("presence_logits", &found.presence)?;
-    g.output("semantic_seg", &semantic)?;
     let before = found
         .boxes[..c.detr_decoder_config.num_layers]
         .iter()
         .map(|x| g.unsqueeze(x, 0))
         .collect::<Result<Vec<_>>>()?;
     let before = g.concat(&before.iter().collect::<Vec<_>>(), 0)?;
-    g.output("decoder_reference_boxes", &before)
+    Ok([masks, boxes, scores, found.presence, semantic, before])
 }
 
-/// The epsilon of layer normalisation beside the encoders of images and text.
-const EPSILON: f64 = 1e-5;
+/// The names of what [`detected`] gives.
+const OUTPUTS: [&str; 6] = [
+    "pred_masks",
+    "pred_boxes",
+    "pred_logits",
+    "presence_logits",
+    "semantic_seg",
+    "decoder_reference_boxes",
+];
 
 /// A text that names objects.
 struct Prompt {

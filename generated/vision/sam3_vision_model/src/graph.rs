@@ -42,16 +42,27 @@ fn sam3_vision(g: &mut Graph, c: &Config) -> Result<()> {
     Ok(())
 }
 
-/// The backbone's hidden states, and feature maps of each of `scale_factors` (`Sam3VisionNeck`).
+/// The backbone's hidden states, and feature maps of each of `scale_factors`.
 fn pyramid(g: &mut Graph, c: &Config, w: &Scope) -> Result<(Tensor, Vec<Tensor>)> {
-    let last = backbone::encoder(g, &c.backbone_config, &w.scope("backbone"))?;
+    let last = hidden_states(g, c, w)?;
+    let maps = neck(g, c, &w.scope("neck"), &last)?;
+    Ok((last, maps))
+}
+
+/// The backbone's hidden states: `[batch, patches, hidden_size]`.
+fn hidden_states(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+    backbone::encoder(g, &c.backbone_config, &w.scope("backbone"))
+}
+
+/// Feature maps of each of `scale_factors` of hidden states (`Sam3VisionNeck`).
+fn neck(g: &mut Graph, c: &Config, w: &Scope, last: &Tensor) -> Result<Vec<Tensor>> {
     let side = Dim::Fixed(c.backbone_config.image_size / c.backbone_config.patch_size);
-    let map = nn::unflatten_feature_map(g, &last, &[side.clone(), side])?;
+    let map = nn::unflatten_feature_map(g, last, &[side.clone(), side])?;
     let mut maps = vec![];
     for (index, &factor) in c.scale_factors.iter().enumerate() {
-        maps.push(level(g, c, &w.scope("neck.fpn_layers").index(index), &map, factor)?);
+        maps.push(level(g, c, &w.scope("fpn_layers").index(index), &map, factor)?);
     }
-    Ok((last, maps))
+    Ok(maps)
 }
 
 /// One feature map (`Sam3FPNLayer`): the last one made larger or smaller by `factor`, and projected.

@@ -12,6 +12,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "llava_next_video", category: "video", model_types: &["llava_next_video"] },
     KnownModel { name: "sam2_video", category: "video", model_types: &["sam2_video"] },
     KnownModel { name: "sam3_tracker_video", category: "video", model_types: &["sam3_tracker_video"] },
+    KnownModel { name: "sam3_video", category: "video", model_types: &["sam3_video"] },
     KnownModel { name: "timesformer", category: "video", model_types: &["timesformer"] },
     KnownModel { name: "tvp", category: "video", model_types: &["tvp"] },
     KnownModel { name: "video_llama_3", category: "video", model_types: &["video_llama_3"] },

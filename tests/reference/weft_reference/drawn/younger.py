@@ -13,8 +13,8 @@ from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store
 from weft_reference.drawn.pictures import pixels
 from weft_reference.drawn.segmenters import prompts
-from weft_reference.inputs import floats
-from weft_reference.models import deimv2, pp_doclayout, sam2, sam2_video, sam3
+from weft_reference.inputs import floats, integers
+from weft_reference.models import deimv2, pp_doclayout, sam2, sam2_video, sam3, sam3_video
 
 
 def heads_and_width(rng: Random) -> Changes:
@@ -78,6 +78,25 @@ def followed(model: str, prefix: str, rng: Random, path: str) -> Case:
     inputs["is_mask_from_pts"] = np.full(batch, int(prompted), np.int64)
     within = partial(sam2_video.of_tensors, f"{prefix}Model")
     return Case(path, f"{prefix}Model", config, inputs, "Drawn at random.", store(rng), within=within)
+
+
+def named(rng: Random, path: str) -> Case:
+    """What texts name in frames of videos, and objects in them, of points or of memory of other frames."""
+    batch, frames, length = rng.randint(1, 3), rng.randint(1, 4), rng.randint(2, 12)
+    changes: Changes = {"num_maskmem": rng.randint(3, 6), "memory_fuser_num_layers": rng.randint(0, 2)}
+    detector: Changes = {"decoder": {"num_layers": rng.randint(1, 3), "num_queries": rng.randint(1, 7), "hidden_act": rng.choice(ACTIVATIONS)}}
+    detector |= {"encoder": {"num_layers": rng.randint(1, 2), "hidden_act": rng.choice(ACTIVATIONS)}}
+    config = sam3_video.config(tracker=changes, **detector)
+    inputs: Changes = {"pixel_values": floats(f"{path}.pixels", (batch, 3, 56, 56), -2.0, 2.0)}
+    inputs |= {"input_ids": integers(f"{path}.ids", (batch, length), 1, 99), "attention_mask": np.ones((batch, length), np.int64)}
+    inputs["attention_mask"][0, rng.randint(1, length) :] = 0
+    inputs["maskmem_features"] = floats(f"{path}.memory", (batch, frames, 64, 7, 7), -1.0, 1.0)
+    inputs["memory_offsets"] = np.array([[rng.randrange(changes["num_maskmem"]) for _ in range(frames)] for _ in range(batch)], np.int64)
+    inputs["object_pointers"] = floats(f"{path}.pointers", (batch, 2, 128), -1.0, 1.0)
+    inputs["pointer_offsets"] = np.array([[rng.random() for _ in range(2)] for _ in range(batch)], np.float32)
+    inputs["multimask_output"] = np.full(batch, rng.randrange(2), np.int64)
+    within = sam3_video.of_tensors
+    return Case(path, "Sam3VideoModel", config, inputs, "Drawn at random.", store(rng), within=within)
 
 
 def in_context(rng: Random, path: str) -> Case:
@@ -151,6 +170,7 @@ DRAWN = {
     "sam2_video": partial(followed, "sam2_video", "Sam2Video"),
     "edgetam_video": partial(followed, "edgetam_video", "EdgeTamVideo"),
     "sam3_tracker_video": partial(followed, "sam3_tracker_video", "Sam3TrackerVideo"),
+    "sam3_video": named,
     "seggpt": in_context,
     "depth_pro": patches,
     "tipsv2_dpt": dense,

@@ -92,8 +92,12 @@ def step(model: Any, return_dict: bool = True, **given: torch.Tensor) -> ModelOu
     return ModelOutput({name: torch.cat([row[name] for row in found]) for name in found[0]})
 
 
-def one(model: Any, row: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    session = getattr(sys.modules[type(model).__module__], f"{type(model).__name__.removesuffix('Model')}InferenceSession")(video=row["pixel_values"], dtype=torch.float32)
+def one(model: Any, row: dict[str, torch.Tensor], features: dict[str, Any] | None = None) -> dict[str, torch.Tensor]:
+    """One object in a frame, of its pixels, or of features of it."""
+    kind = f"{type(model).__name__.removesuffix('Model')}InferenceSession"
+    session = getattr(sys.modules[type(model).__module__], kind)(video=row["pixel_values"], dtype=torch.float32)
+    if features:
+        session.cache.cache_vision_features(FRAME, features)
     session.processed_frames = {FRAME: session.processed_frames[0]}
     session.obj_id_to_idx(1)
     offsets = row["memory_offsets"][0].tolist() if "memory_offsets" in row else []

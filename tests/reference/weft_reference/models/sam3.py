@@ -23,9 +23,9 @@ def vit(**changes: Any) -> PreTrainedConfig:
     return transformers.Sam3ViTConfig(**(sizes | windows | changes))
 
 
-def vision(factors: list[float] | None = None) -> PreTrainedConfig:
+def vision(factors: list[float] | None = None, width: int = 16) -> PreTrainedConfig:
     sizes = [[28, 28], [14, 14], [7, 7]]
-    return transformers.Sam3VisionConfig(backbone_config=vit(), fpn_hidden_size=16, scale_factors=factors, backbone_feature_sizes=sizes)
+    return transformers.Sam3VisionConfig(backbone_config=vit(), fpn_hidden_size=width, scale_factors=factors, backbone_feature_sizes=sizes)
 
 
 def goldens() -> Iterator[Case]:
@@ -51,14 +51,14 @@ def goldens() -> Iterator[Case]:
     yield from lite_concepts()
 
 
-def concept(prefix: str = "Sam3", **changes: Any) -> PreTrainedConfig:
+def concept(prefix: str = "Sam3", width: int = 16, **changes: Any) -> PreTrainedConfig:
     """Small detectors on the small image encoder, and a small text model, CLIP's or MobileCLIP's."""
     text = {"vocab_size": 99, "hidden_size": 12, "intermediate_size": 18, "num_hidden_layers": 2, "num_attention_heads": 3, "max_position_embeddings": 16}
     made = text | changes.pop("text", {})
-    heads = {"hidden_size": 16, "num_attention_heads": 2}
+    heads = {"hidden_size": width, "num_attention_heads": 2}
     layers = heads | {"num_layers": 2, "intermediate_size": 20}
     return getattr(transformers, f"{prefix}Config")(
-        vision_config=vision(changes.pop("factors", None)),
+        vision_config=vision(changes.pop("factors", None), width),
         text_config=transformers.CLIPTextConfig(**made) if prefix == "Sam3" else transformers.Sam3LiteTextTextConfig(**made),
         geometry_encoder_config=layers | {"roi_size": 3},
         detr_encoder_config=layers | changes.pop("encoder", {}),
