@@ -52,6 +52,11 @@ pub trait AnyModel: Send + Sync + 'static {
     fn processing(&self) -> Processing;
     /// `config.json` as it is.
     fn raw_config(&self) -> &Json;
+    /// `config.json` with what holds where it does not say.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    fn config_json(&self) -> Result<Json>;
     /// The checkpoint it was loaded from.
     fn checkpoint(&self) -> &Checkpoint;
     /// The name of the loaded class.
@@ -111,6 +116,10 @@ macro_rules! described {
 
         fn raw_config(&$self) -> &Json {
             $inner.raw_config()
+        }
+
+        fn config_json(&$self) -> Result<Json> {
+            $inner.config_json()
         }
 
         fn checkpoint(&$self) -> &Checkpoint {

@@ -78,6 +78,8 @@ pub enum Task {
     ZeroShotObjectDetection,
     /// Labels for a video.
     VideoClassification,
+    /// Masks of objects from one frame of a video to the next.
+    ObjectTracking,
     /// Labels of the caller's own for a video.
     ZeroShotVideoClassification,
     /// The words of a recording.
@@ -100,7 +102,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 45] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -136,6 +138,7 @@ impl Task {
         Self::ZeroShotImageClassification,
         Self::ZeroShotObjectDetection,
         Self::VideoClassification,
+        Self::ObjectTracking,
         Self::ZeroShotVideoClassification,
         Self::AutomaticSpeechRecognition,
         Self::AudioClassification,
@@ -185,6 +188,7 @@ impl Task {
             Self::ZeroShotImageClassification => "zero-shot-image-classification",
             Self::ZeroShotObjectDetection => "zero-shot-object-detection",
             Self::VideoClassification => "video-classification",
+            Self::ObjectTracking => "object-tracking",
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",
             Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
             Self::AudioClassification => "audio-classification",

@@ -28,7 +28,7 @@ pub fn antialiased_shares(from: usize, to: usize, filter: Filter) -> Vec<f32> {
 }
 
 /// Resamples an image along one axis.
-pub(super) fn resampled(plane: &Array3<f32>, axis: usize, length: usize, filter: Filter) -> Array3<f32> {
+pub(crate) fn resampled(plane: &Array3<f32>, axis: usize, length: usize, filter: Filter) -> Array3<f32> {
     let axis = Axis(axis);
     let mut shape = plane.raw_dim();
     shape[axis.0] = length;

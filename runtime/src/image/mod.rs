@@ -79,6 +79,8 @@ pub use grids::{
     patch_rows, patch_windows,
 };
 pub use interpolate::{Interpolated, Interpolation};
+#[cfg(feature = "video")]
+pub(crate) use interpolation::resampled;
 pub use interpolation::{
     antialiased_shares, grid_interpolation_weights, interpolation_weights, patch_interpolation_weights,
 };

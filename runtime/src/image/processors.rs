@@ -148,6 +148,7 @@ pub(super) const CLASSES: &[Class] = &[
         let padded = json!({"do_pad": true, "pad_size": {"height": 1024, "width": 1024}});
         with(base(&json!({"longest_edge": 1024}), 2, IMAGENET), padded)
     }),
+    class("Sam2", Layout::Images, true, standard, || exact(1024, 2, IMAGENET)),
     class("Cohere2Vision", Layout::FlatTiles, true, cohere2_vision, || {
         let tiles = json!({"crop_to_patches": true, "min_patches": 1, "max_patches": 12, "patch_size": 16});
         with(exact(512, 3, OPENAI), tiles)

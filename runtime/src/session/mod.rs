@@ -26,7 +26,7 @@ use crate::engine::Placement;
 use crate::graph::Input;
 use crate::graph::probe::Probe;
 use crate::hub::Checkpoint;
-use crate::{GraphKind, Hardware, Head, Precision, Processing, Result, Values};
+use crate::{Error, GraphKind, Hardware, Head, Precision, Processing, Result, Values};
 pub use architecture::Architecture;
 pub use cache::Cache;
 pub(crate) use cache::SavedStates;
@@ -128,6 +128,16 @@ impl<A: Architecture> Session<A> {
     /// `config.json` as it is.
     pub fn raw_config(&self) -> &Json {
         &self.raw
+    }
+
+    /// `config.json` with what holds where it does not say: the fields that the model has.
+    ///
+    /// # Errors
+    /// When a number has no form in JSON.
+    pub fn config_json(&self) -> Result<Json> {
+        let path = self.checkpoint.dir().join("config.json");
+        let help = "correct the field: numbers must be finite";
+        serde_json::to_value(&self.config).map_err(|e| Error::config(path, e.to_string(), help))
     }
 
     /// The class that was loaded.

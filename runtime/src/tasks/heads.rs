@@ -47,6 +47,9 @@ impl Task {
             Self::ImageTextMatching => &[],
             Self::VisualDocumentRetrieval => &["embeddings"],
             Self::MaskGeneration => &["iou_scores", "pred_masks"],
+            Self::ObjectTracking => {
+                &["pred_masks", "object_score_logits", "object_pointer", "maskmem_features"]
+            }
             Self::DepthEstimation => &["predicted_depth"],
             Self::ImageSuperResolution => &["reconstruction"],
             Self::ImageMatting => &["alphas"],

@@ -76,6 +76,8 @@ mod labels;
 mod mask_generation;
 #[cfg(feature = "image")]
 mod object_detection;
+#[cfg(feature = "video")]
+mod object_tracking;
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 mod outputs;
 #[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
@@ -179,6 +181,11 @@ pub use labels::Label;
 pub use mask_generation::{GeneratedMask, MaskGeneration, MaskOptions, MaskPrompt, draw_masks};
 #[cfg(feature = "image")]
 pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection, draw};
+#[cfg(feature = "video")]
+pub use object_tracking::{
+    FramePrompts, ObjectTracking, Propagation, TrackedFrame, TrackedFrames, TrackedMask, TrackingOptions,
+    TrackingPrompt, TrackingSession, draw_tracked,
+};
 #[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
 pub use paired::HypothesisOptions;
 #[cfg(feature = "image")]

@@ -6,9 +6,11 @@ mod ffmpeg;
 #[path = "listed.rs"]
 mod ffmpeg;
 mod read;
+mod write;
 
 use std::path::Path;
 
+pub use self::write::FrameWriter;
 use crate::image::Image;
 use crate::{Error, Result};
 

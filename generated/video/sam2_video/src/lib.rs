@@ -9,6 +9,23 @@
 //! frame by attention to a memory of earlier ones (Ravi et al., 2024, arXiv:2408.00714).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::tasks::{FramePrompts, MaskPrompt};
+//! use weft::video::Video;
+//!
+//! let tracker = weft_sam2_video::tasks::ObjectTracking::open("path/to/checkpoint")?.load()?;
+//! let video = Video::open("clip.gif")?;
+//! let prompts = FramePrompts::new(0, 1, MaskPrompt::point([210.0, 350.0]));
+//! for frame in tracker.run(&video, &[prompts])? {
+//!     println!("{} {}", frame.frame_idx, frame.objects[0].mask.area());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_sam2_video::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -30,6 +47,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{
     BackboneConfig, Config, MaskDecoderConfig, PromptEncoderConfig, VisionConfig,

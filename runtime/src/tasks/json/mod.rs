@@ -28,6 +28,8 @@ mod images;
 mod keypoints;
 #[cfg(feature = "image")]
 mod made_images;
+#[cfg(feature = "video")]
+mod object_tracking;
 #[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
 mod paired;
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
@@ -238,6 +240,8 @@ pub fn json_pipeline_among<S: OfferedTasks>(task: Task, model: DynModel) -> Resu
         ZeroShotObjectDetection => ZeroShotObjectDetection,
         #[cfg(feature = "video")]
         VideoClassification => VideoClassification,
+        #[cfg(feature = "video")]
+        ObjectTracking => ObjectTracking,
         #[cfg(all(feature = "text", feature = "video"))]
         VideoTextToText => VideoTextToText,
         #[cfg(all(feature = "text", feature = "video"))]

@@ -18,9 +18,11 @@ from transformers.utils import ModelOutput
 from weft_reference import stores, timm_networks
 from weft_reference.cases import Case, Inputs, Store
 from weft_reference.inputs import floats
-from weft_reference.models.promptable import boxes, points
 from weft_reference.models import sam3, timm
+from weft_reference.models.promptable import boxes, points
 from weft_reference.models.sam2 import encoder, hiera
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.tracking import tracked
 
 MODELS = ("sam2_video", "edgetam_video", "sam3_tracker_video")
 SIZE, SIDE, WIDTH, MEMORY = 96, 6, 128, 64
@@ -165,11 +167,19 @@ def of_tensors(model: str) -> Iterator[None]:
         yield
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield from cases("sam2_video", "Sam2Video", config, SIZE, (MEMORY, SIDE, SIDE))
+    yield from tracking()
     yield from cases("edgetam_video", "EdgeTamVideo", edgetam, SIZE, (sum(LATENTS), MEMORY))
     yield from resampled()
     yield from cases("sam3_tracker_video", "Sam3TrackerVideo", sam3_tracker, 56, (MEMORY, 7, 7))
+
+
+def tracking() -> Iterator[VisionTaskCase]:
+    few = {"num_maskmem": 3, "max_object_pointers_in_encoder": 4, "max_cond_frame_num": 2, "memory_attention_num_layers": 1}
+    decoder = {"num_attention_heads": 4, "num_multimask_outputs": 2, "dynamic_multimask_via_stability": False}
+    thresholds = (9.974, 0.0, 7.395, 10.705, 5.54, 4.606, 8.745, 0.0)
+    yield tracked("sam2_video", "Sam2VideoModel", config(decoder, **few), SIZE, thresholds)
 
 
 def flags(multimask: int, prompted: int) -> Inputs:
