@@ -114,6 +114,7 @@ fn call(task: Task, args: &Args) -> Result<(Json, Json)> {
         Task::ZeroShotClassification => (text, json!({ "candidate_labels": ["cloth", "code"] })),
         Task::ZeroShotImageClassification
         | Task::ZeroShotObjectDetection
+        | Task::ZeroShotObjectTracking
         | Task::ZeroShotVideoClassification
         | Task::ZeroShotAudioClassification => {
             (file(given)?, json!({ "candidate_labels": ["cloth", "code"] }))

@@ -41,6 +41,7 @@ pub struct Args {
     #[arg(long = "label", value_name = "TEXT")]
     labels: Vec<String>,
     /// Object and text detection, image segmentation, depth and pose estimation, keypoint detection and matching: the image with what was found drawn onto it;
+    /// object tracking: the frames with their objects, an animated GIF or a folder;
     /// text-to-image, super-resolution, matting: the image; text-to-audio: the WAV file.
     #[arg(long, value_name = "FILE")]
     out: Option<String>,

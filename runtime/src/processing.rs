@@ -11,6 +11,11 @@ pub struct Processing {
     pub max_length: Option<usize>,
     /// What makes scores of the logits that compare images or sounds with texts; softmax where not given.
     pub function_to_apply: Option<ScoreFunction>,
+    /// Whether memory of a video's frames (`maskmem_features`) is rounded to bfloat16 before other frames attend to it.
+    pub bf16_memory: bool,
+    /// Whether memory of all objects of a video's frame is made in one batch, where a prompt of one says for all that masks have
+    /// sharp edges (`is_mask_from_pts`).
+    pub batched_memory: bool,
 }
 
 /// How logits become scores (`function_to_apply`).

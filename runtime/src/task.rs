@@ -80,6 +80,8 @@ pub enum Task {
     VideoClassification,
     /// Masks of objects from one frame of a video to the next.
     ObjectTracking,
+    /// The same of all objects that texts of the caller's own name.
+    ZeroShotObjectTracking,
     /// Labels of the caller's own for a video.
     ZeroShotVideoClassification,
     /// The words of a recording.
@@ -102,7 +104,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 46] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -139,6 +141,7 @@ impl Task {
         Self::ZeroShotObjectDetection,
         Self::VideoClassification,
         Self::ObjectTracking,
+        Self::ZeroShotObjectTracking,
         Self::ZeroShotVideoClassification,
         Self::AutomaticSpeechRecognition,
         Self::AudioClassification,
@@ -189,6 +192,7 @@ impl Task {
             Self::ZeroShotObjectDetection => "zero-shot-object-detection",
             Self::VideoClassification => "video-classification",
             Self::ObjectTracking => "object-tracking",
+            Self::ZeroShotObjectTracking => "zero-shot-object-tracking",
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",
             Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
             Self::AudioClassification => "audio-classification",

@@ -109,6 +109,17 @@ export interface Mask {
   counts: number[];
 }
 
+/** What stands for objects in a frame of a video: of each points with labels, a box, or a mask. */
+export interface TrackingInputs {
+  frame_idx: number;
+  obj_ids: number | number[];
+  input_points?: [number, number][][];
+  input_labels?: number[][];
+  input_boxes?: [number, number, number, number][];
+  input_masks?: Mask[];
+  clear_old_inputs?: boolean;
+}
+
 /** How far away each pixel is, `[height, width]`. */
 export interface Depth {
   predicted_depth: number[][];
@@ -175,6 +186,24 @@ export interface TimedText {
   timestamp?: [number | null, number | null];
   /** The language, where it was asked for. */
   language?: string;
+}
+
+/** The objects of a frame (`Sam2VideoSegmentationOutput`). */
+export interface TrackedFrame {
+  /** The frame's index, from 0. */
+  frame_idx: number;
+  /** Its objects, in the order in which they were first prompted. */
+  objects: TrackedMask[];
+}
+
+/** An object in a frame. */
+export interface TrackedMask {
+  /** The number that its prompts gave it. */
+  object_id: number;
+  /** The logit of its being in the frame. */
+  object_score_logits: number;
+  /** Its pixels, of the video's size. */
+  mask: Mask;
 }
 
 /** A text, and how well it goes with an image. */
@@ -409,6 +438,28 @@ export interface DetectedText {
   score: number;
   /** Its upper left, upper right, lower right and lower left corner, in pixels across and down. */
   box: [[number, number], [number, number], [number, number], [number, number]];
+}
+
+/** The objects of a frame (`Sam3VideoProcessor.postprocess_outputs`). */
+export interface ConceptFrame {
+  /** The frame's index, from 0. */
+  frame_idx: number;
+  /** Its objects, in the order in which they were found. */
+  objects: ConceptObject[];
+}
+
+/** An object in a frame that a text names. */
+export interface ConceptObject {
+  /** Its number, from 0, the same in all frames. */
+  object_id: number;
+  /** The text that names it. */
+  label: string;
+  /** How sure the detector was of it where it found it first. */
+  score: number;
+  /** The outermost pixels of its mask, before pixels that belong to others are left out. */
+  box: Bounds;
+  /** Its pixels, of the video's size. */
+  mask: Mask;
 }
 
 /** The text of an image. */
@@ -795,6 +846,39 @@ export interface VideoClassificationParameters {
   top_k?: number | null;
 }
 
+/** Parameters of object-tracking. */
+export interface ObjectTrackingParameters {
+  /** Whether each pixel belongs to one object at most, that with the highest logit. */
+  apply_non_overlapping_constraints?: boolean;
+  binarize?: boolean;
+  corrections?: TrackingInputs[];
+  /** A pixel belongs to a mask where its logit is larger. */
+  mask_threshold?: number;
+  /** How many frames are tracked after it; where not given, all. */
+  max_frame_num_to_track?: number | null;
+  prompts: TrackingInputs[];
+  /** Whether frames are tracked backwards. */
+  reverse?: boolean;
+  /** The first frame; where not given, the first one with prompts. */
+  start_frame_idx?: number | null;
+  streaming?: boolean;
+}
+
+/** Parameters of zero-shot-object-tracking. */
+export interface ZeroShotObjectTrackingParameters {
+  candidate_labels: string | string[];
+  /** Whether small holes of masks are filled and small specks removed (`fill_hole_area`). */
+  fill_holes?: boolean;
+  /** How many frames are tracked after it; where not given, all. */
+  max_frame_num_to_track?: number | null;
+  /** Whether frames are tracked backwards. */
+  reverse?: boolean;
+  /** The first frame; where not given, the first one with prompts. */
+  start_frame_idx?: number | null;
+  /** Whether only the surer of two detections that overlap is kept (`det_nms_thresh` of the configuration). */
+  suppress_overlapping?: boolean;
+}
+
 /** Parameters of zero-shot-video-classification. */
 export interface ZeroShotVideoClassificationParameters extends TextParameters {
   candidate_labels: string | string[];
@@ -985,6 +1069,14 @@ export interface Tasks {
   'video-classification': {
     (input: VideoInput, options?: VideoClassificationParameters & RunOptions): Promise<Label[]>;
     (inputs: VideoInput[], options?: VideoClassificationParameters & RunOptions): Promise<Label[][]>;
+  };
+  'object-tracking': {
+    (input: VideoInput, options: ObjectTrackingParameters & RunOptions): Promise<TrackedFrame[]>;
+    (inputs: VideoInput[], options: ObjectTrackingParameters & RunOptions): Promise<TrackedFrame[][]>;
+  };
+  'zero-shot-object-tracking': {
+    (input: VideoInput, options: ZeroShotObjectTrackingParameters & RunOptions): Promise<ConceptFrame[]>;
+    (inputs: VideoInput[], options: ZeroShotObjectTrackingParameters & RunOptions): Promise<ConceptFrame[][]>;
   };
   'zero-shot-video-classification': {
     (input: VideoInput, options: ZeroShotVideoClassificationParameters & RunOptions): Promise<Label[]>;

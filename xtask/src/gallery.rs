@@ -14,7 +14,7 @@ use crate::binaries::{self, Profile};
 use crate::terminal::note;
 use crate::workspace::{root, select};
 
-/// Run each task of images on a small picture, and write what is drawn as docs/gallery.md.
+/// Run each task of images on a small picture, or a small video, and write what is drawn as docs/gallery.md.
 ///
 /// Checkpoints are those of the goldens, whose weights a rule makes: results show what a task gives, not what models find.
 #[derive(clap::Args, Debug)]
@@ -46,6 +46,8 @@ const ENTRIES: &[Entry] = &[
     entry("zero-shot-object-detection", "Boxes of what texts say", "owlvit", &["scene.png"], r#"{"candidate_labels": ["a red disc", "blue bars"], "threshold": 0.0, "top_k": 3}"#),
     entry("image-segmentation", "Masks of all pixels of a label", "segformer", &["scene.png"], "{}"),
     entry("mask-generation", "Masks of points and boxes", "sam", &["scene.png"], r#"{"input_points": [[[110, 54]]]}"#),
+    entry("object-tracking", "Masks of objects in every frame, by points and boxes in one", "sam2_video", &["moving.gif"], r#"{"prompts": [{"frame_idx": 0, "obj_ids": [1], "input_points": [[[6, 8]]]}, {"frame_idx": 0, "obj_ids": [2], "input_boxes": [[16, 4, 31, 20]]}], "mask_threshold": 9.974}"#),
+    entry("zero-shot-object-tracking", "Masks of all that texts name, in every frame", "sam3_video", &["moving.gif"], r#"{"candidate_labels": ["a red disc", "blue bars"]}"#),
     entry("depth-estimation", "The depth of each pixel", "depth_anything", &["scene.png"], "{}"),
     entry("image-super-resolution", "The same image with more pixels", "swin2sr", &["line.png"], "{}"),
     entry("image-matting", "How much of each pixel is foreground, by a trimap", "vitmatte", &["small.png", "trimap.png"], "{}"),
@@ -77,8 +79,13 @@ impl Entry {
         self.task != "text-recognition"
     }
 
+    /// That of the result: a video's frames are drawn as one.
+    fn ending(&self) -> &'static str {
+        if self.pictures.first().is_some_and(|name| name.ends_with(".gif")) { "gif" } else { "png" }
+    }
+
     fn drawn(&self) -> String {
-        format!("{}.png", self.task)
+        format!("{}.{}", self.task, self.ending())
     }
 
     /// Runs it; the answer.
@@ -113,7 +120,7 @@ impl Entry {
     /// Its section of the page.
     fn section(&self, answer: &Value) -> String {
         let mut text = format!("## {}\n\n{}, by `{}`.\n\n", self.task, self.about, self.model);
-        let out = if self.is_drawn() { " --out result.png" } else { "" };
+        let out = if self.is_drawn() { format!(" --out result.{}", self.ending()) } else { String::new() };
         let set = serde_json::from_str::<serde_json::Map<String, Value>>(self.parameters).unwrap_or_default();
         let set: String = set.iter().map(|(name, value)| format!(" --set '{name}={value}'")).collect();
         let inputs = match self.pictures {
@@ -138,7 +145,7 @@ impl Entry {
 
 const HEAD: &str = "# Gallery
 
-What each task of images gives, drawn by `--out`: the picture that goes in, and what comes out. **The checkpoints are those of the
+What each task of images and videos gives, drawn by `--out`: the picture that goes in, and what comes out. **The checkpoints are those of the
 tests: tiny, with weights that a rule makes and nobody trained**, so that results show their form, not what a published checkpoint
 finds. `cargo xtask gallery` makes this page again, on the CPU.
 

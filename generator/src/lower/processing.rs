@@ -18,6 +18,10 @@ pub struct Processing {
     pub max_length: Option<String>,
     /// The variant of `weft::tasks::ScoreFunction`.
     pub function_to_apply: Option<&'static str>,
+    /// Whether memory of a video's frames is rounded to bfloat16.
+    pub bf16_memory: bool,
+    /// Whether memory of all objects of a frame is made in one batch.
+    pub batched_memory: bool,
     /// Whether the expression reads the configuration.
     pub reads_config: bool,
 }
@@ -31,6 +35,8 @@ pub(super) fn lower(model: &Resolved, config: &Config, problems: &mut Vec<Proble
             FunctionToApply::Sigmoid => "Sigmoid",
             FunctionToApply::Softmax => "Softmax",
         }),
+        bf16_memory: spec.bf16_memory.unwrap_or(false),
+        batched_memory: spec.batched_memory.unwrap_or(false),
         ..Processing::default()
     };
     if let Some(node) = model.node.get("processing").and_then(|node| node.get("max_length")) {

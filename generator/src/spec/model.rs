@@ -99,6 +99,13 @@ pub struct Processing {
     /// What makes scores of the logits that compare images or sounds with texts; `softmax` if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function_to_apply: Option<FunctionToApply>,
+    /// Whether memory of a video's frames is rounded to bfloat16 before others attend to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bf16_memory: Option<bool>,
+    /// Whether memory of all objects of a video's frame is made in one batch, where a prompt of one says for all that masks
+    /// have sharp edges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batched_memory: Option<bool>,
 }
 
 impl Processing {

@@ -108,7 +108,7 @@ const OPTIONS: [(&str, &str, &str); 17] = [
     (
         "--out",
         "FILE",
-        "object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation, pose-estimation, keypoint-detection, keypoint-matching, text-detection: the image with what was found; image-super-resolution, image-matting: the image that is made; text-to-audio: the WAV file",
+        "object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation, pose-estimation, keypoint-detection, keypoint-matching, text-detection: the image with what was found; object-tracking, zero-shot-object-tracking: the frames with their objects, a .gif file or a folder; image-super-resolution, image-matting: the image that is made; text-to-audio: the WAV file",
     ),
     (
         "--assistant",
@@ -307,7 +307,7 @@ mod tests {
           --chat                   Text generation: each input is what a user says, put into the checkpoint's chat template
           --context TEXT           question-answering: the text with the answers; inputs are the questions
           --label TEXT             zero-shot tasks: a label to choose from; give it once for each
-          --out FILE               object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation, pose-estimation, keypoint-detection, keypoint-matching, text-detection: the image with what was found; image-super-resolution, image-matting: the image that is made; text-to-audio: the WAV file
+          --out FILE               object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation, pose-estimation, keypoint-detection, keypoint-matching, text-detection: the image with what was found; object-tracking, zero-shot-object-tracking: the frames with their objects, a .gif file or a folder; image-super-resolution, image-matting: the image that is made; text-to-audio: the WAV file
           --assistant CHECKPOINT   Text generation: a smaller model of the same tokens that drafts (speculative decoding); the answers stay the same
           --vocoder CHECKPOINT     text-to-audio: what makes waveforms of spectrograms
           --set NAME=VALUE         A parameter of the reference's pipeline: --set top_k=3

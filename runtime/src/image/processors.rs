@@ -149,6 +149,7 @@ pub(super) const CLASSES: &[Class] = &[
         with(base(&json!({"longest_edge": 1024}), 2, IMAGENET), padded)
     }),
     class("Sam2", Layout::Images, true, standard, || exact(1024, 2, IMAGENET)),
+    class("Sam3", Layout::Images, true, standard, || exact(1008, 2, HALF)),
     class("Cohere2Vision", Layout::FlatTiles, true, cohere2_vision, || {
         let tiles = json!({"crop_to_patches": true, "min_patches": 1, "max_patches": 12, "patch_size": 16});
         with(exact(512, 3, OPENAI), tiles)

@@ -149,7 +149,8 @@ fn defaults_are_the_references() {
         }
     }
     // The reference has none of these on Pillow.
-    let mut others = vec!["DINOv3ViT", "Cohere2Vision", "Sam2", "Vivit", "Llama4", "MuseGlimmer", "Emu3"];
+    let mut others =
+        vec!["DINOv3ViT", "Cohere2Vision", "Sam2", "Sam3", "Vivit", "Llama4", "MuseGlimmer", "Emu3"];
     others.extend([
         "PPOCRV5ServerDet",
         "PPOCRV5ServerRec",

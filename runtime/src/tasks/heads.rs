@@ -42,7 +42,7 @@ impl Task {
             Self::QuestionAnswering | Self::DocumentQuestionAnswering => &["start_logits", "end_logits"],
             Self::ObjectDetection => &["logits", "pred_boxes"],
             // The same, or `decoder_class_logits` and `decoder_coord_logits`, as the class has them.
-            Self::ZeroShotObjectDetection => &[],
+            Self::ZeroShotObjectDetection | Self::ZeroShotObjectTracking => &[],
             // `itm_score`, or `logits`, as the class has them.
             Self::ImageTextMatching => &[],
             Self::VisualDocumentRetrieval => &["embeddings"],

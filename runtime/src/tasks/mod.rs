@@ -118,6 +118,8 @@ mod visual_question_answering;
 mod zero_shot_audio;
 #[cfg(all(feature = "image", feature = "text"))]
 mod zero_shot_image;
+#[cfg(all(feature = "text", feature = "video"))]
+mod zero_shot_object_tracking;
 #[cfg(all(feature = "image", feature = "text"))]
 mod zero_shot_objects;
 #[cfg(feature = "text")]
@@ -225,6 +227,11 @@ pub use visual_question_answering::{VisualAnswer, VisualQuestionAnswering, Visua
 pub use zero_shot_audio::ZeroShotAudioClassification;
 #[cfg(all(feature = "image", feature = "text"))]
 pub use zero_shot_image::ZeroShotImageClassification;
+#[cfg(all(feature = "text", feature = "video"))]
+pub use zero_shot_object_tracking::{
+    ConceptFrame, ConceptFrames, ConceptObject, ConceptOptions, ConceptSession, ZeroShotObjectTracking,
+    draw_concepts,
+};
 #[cfg(all(feature = "image", feature = "text"))]
 pub use zero_shot_objects::{ZeroShotDetectionOptions, ZeroShotObjectDetection};
 #[cfg(feature = "text")]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use image::codecs::gif::{GifEncoder, Repeat};
 use image::{Delay, DynamicImage, Frame};
@@ -11,7 +12,7 @@ use crate::image::Image;
 use crate::{Error, Result};
 
 /// How long a frame of an animation is shown, in milliseconds.
-const DELAY: u32 = 100;
+const DELAY: u64 = 100;
 
 /// Writes frames one after the other, so that none need be kept: an animated GIF, or a folder of PNG files that are named by the
 /// frames' indices, as [`Video::open`](super::Video::open) reads both.
@@ -67,7 +68,7 @@ impl FrameWriter {
             Target::Folder(path) => frame.save(path.join(format!("{index:05}.png"))),
             Target::Animation { path, encoder } => {
                 let pixels = DynamicImage::ImageRgb8(frame.rgb().clone()).into_rgba8();
-                let delay = Delay::from_numer_denom_ms(DELAY, 1);
+                let delay = Delay::from_saturating_duration(Duration::from_millis(DELAY));
                 encoder.encode_frame(Frame::from_parts(pixels, 0, 0, delay)).map_err(|e| failed(path, e))
             }
         }

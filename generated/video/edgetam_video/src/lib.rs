@@ -10,6 +10,23 @@
 //! perceiver resamples (Zhou et al., 2025, arXiv:2501.07256).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::tasks::{FramePrompts, MaskPrompt};
+//! use weft::video::Video;
+//!
+//! let tracker = weft_edgetam_video::tasks::ObjectTracking::open("yonigozlan/EdgeTAM-hf")?.load()?;
+//! let video = Video::open("clip.gif")?;
+//! let prompts = FramePrompts::new(0, 1, MaskPrompt::point([210.0, 350.0]));
+//! for frame in tracker.run(&video, &[prompts])? {
+//!     println!("{} {}", frame.frame_idx, frame.objects[0].mask.area());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_edgetam_video::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -31,6 +48,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{
     BackboneConfig, Config, EdgetamVisionModelBackboneConfig, EdgetamVisionModelConfig,

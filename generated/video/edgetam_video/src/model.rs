@@ -9,7 +9,10 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
+use weft::{
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -81,6 +84,7 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [TaskHeads<Head>] = &[TaskHeads::new(Task::ObjectTracking, &[Head::Model])];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {

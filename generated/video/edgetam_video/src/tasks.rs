@@ -8,3 +8,23 @@
 //! What EdgeTAM (video) checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Object tracking: masks of objects from one frame of a video to the next, by what points, boxes or masks say of them in some.
+///
+/// Takes checkpoints of `EdgeTamVideoModel`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::tasks::{FramePrompts, MaskPrompt};
+/// use weft::video::Video;
+///
+/// let tracker = weft_edgetam_video::tasks::ObjectTracking::open("yonigozlan/EdgeTAM-hf")?.load()?;
+/// let video = Video::open("clip.gif")?;
+/// let prompts = FramePrompts::new(0, 1, MaskPrompt::point([210.0, 350.0]));
+/// for frame in tracker.run(&video, &[prompts])? {
+///     println!("{} {}", frame.frame_idx, frame.objects[0].mask.area());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ObjectTracking = weft::tasks::ObjectTracking<crate::Model>;

@@ -9,8 +9,8 @@ use std::ops::Deref;
 
 use weft::FromOutputs;
 use weft::{
-    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Processing, Result, Session, Task,
+    TaskHeads, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
@@ -84,6 +84,16 @@ impl weft::Architecture for Model {
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[TaskHeads::new(Task::ObjectTracking, &[Head::Model])];
+
+    fn processing(_: &Config) -> Processing {
+        Processing {
+            do_lower_case: false,
+            max_length: None,
+            function_to_apply: None,
+            bf16_memory: true,
+            batched_memory: true,
+        }
+    }
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {

@@ -10,6 +10,23 @@
 //! from frame to frame on SAM 3's vision transformer (Carion et al., 2025, arXiv:2511.16719).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::tasks::{FramePrompts, MaskPrompt};
+//! use weft::video::Video;
+//!
+//! let tracker = weft_sam3_tracker_video::tasks::ObjectTracking::open("facebook/sam3")?.load()?;
+//! let video = Video::open("clip.gif")?;
+//! let prompts = FramePrompts::new(0, 1, MaskPrompt::point([210.0, 350.0]));
+//! for frame in tracker.run(&video, &[prompts])? {
+//!     println!("{} {}", frame.frame_idx, frame.objects[0].mask.area());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_sam3_tracker_video::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -31,6 +48,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{
     BackboneConfig, Config, MaskDecoderConfig, PromptEncoderConfig, VisionConfig,

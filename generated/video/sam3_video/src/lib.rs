@@ -11,6 +11,23 @@
 //! from frame to frame by a tracker on one image encoder (Carion et al., 2025, arXiv:2511.16719).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::video::Video;
+//!
+//! let tracker = weft_sam3_video::tasks::ZeroShotObjectTracking::open("facebook/sam3")?.load()?;
+//! let video = Video::open("clip.gif")?;
+//! for frame in tracker.run(&video, &["a person", "a red car"])? {
+//!     for object in &frame.objects {
+//!         println!("{} {} {:?}", frame.frame_idx, object.label, object.bounds);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_sam3_video::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -37,6 +54,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{
     BackboneConfig, Config, DetectorConfig, DetrDecoderConfig, DetrEncoderConfig,

@@ -10,7 +10,10 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
+use weft::{
+    Declared, GraphKind, Hardware, Loader, Names, Processing, Result, Session, Task,
+    TaskHeads, Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -86,6 +89,17 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [TaskHeads<Head>] = &[TaskHeads::new(Task::ZeroShotObjectTracking, &[Head::Model])];
+
+    fn processing(_: &Config) -> Processing {
+        Processing {
+            do_lower_case: false,
+            max_length: None,
+            function_to_apply: None,
+            bf16_memory: true,
+            batched_memory: false,
+        }
+    }
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {

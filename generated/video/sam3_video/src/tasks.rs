@@ -8,3 +8,23 @@
 //! What SAM 3 (video) checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Zero-shot object tracking: masks of all objects that texts name, from one frame of a video to the next.
+///
+/// Takes checkpoints of `Sam3VideoModel`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::video::Video;
+///
+/// let tracker = weft_sam3_video::tasks::ZeroShotObjectTracking::open("facebook/sam3")?.load()?;
+/// let video = Video::open("clip.gif")?;
+/// for frame in tracker.run(&video, &["a person", "a red car"])? {
+///     for object in &frame.objects {
+///         println!("{} {} {:?}", frame.frame_idx, object.label, object.bounds);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ZeroShotObjectTracking = weft::tasks::ZeroShotObjectTracking<crate::Model>;

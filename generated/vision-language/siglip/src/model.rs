@@ -96,6 +96,8 @@ impl weft::Architecture for Model {
             do_lower_case: false,
             max_length: Some(64),
             function_to_apply: Some(ScoreFunction::Sigmoid),
+            bf16_memory: false,
+            batched_memory: false,
         }
     }
 

@@ -97,6 +97,8 @@ impl weft::Architecture for Model {
             do_lower_case: true,
             max_length: Some(64),
             function_to_apply: Some(ScoreFunction::Sigmoid),
+            bf16_memory: false,
+            batched_memory: false,
         }
     }
 

@@ -46,6 +46,8 @@ mod text_images;
 mod text_to_audio;
 #[cfg(all(feature = "text", feature = "video"))]
 mod video_text;
+#[cfg(all(feature = "text", feature = "video"))]
+mod zero_shot_object_tracking;
 
 use std::ops::ControlFlow;
 
@@ -242,6 +244,8 @@ pub fn json_pipeline_among<S: OfferedTasks>(task: Task, model: DynModel) -> Resu
         VideoClassification => VideoClassification,
         #[cfg(feature = "video")]
         ObjectTracking => ObjectTracking,
+        #[cfg(all(feature = "text", feature = "video"))]
+        ZeroShotObjectTracking => ZeroShotObjectTracking,
         #[cfg(all(feature = "text", feature = "video"))]
         VideoTextToText => VideoTextToText,
         #[cfg(all(feature = "text", feature = "video"))]

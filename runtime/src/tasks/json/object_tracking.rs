@@ -22,13 +22,13 @@ use crate::{Error, Result};
 /// The arguments of `add_inputs_to_inference_session`, without the axis of images: of each object points, their labels, a box, or a mask.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct TrackingInputs {
     frame_idx: usize,
-    obj_ids: Numbers,
+    obj_ids: ObjectIds,
     input_points: Option<Vec<Vec<[f64; 2]>>>,
     input_labels: Option<Vec<Vec<i64>>>,
     input_boxes: Option<Vec<[f64; 4]>>,
-    input_masks: Option<Vec<GivenMask>>,
+    input_masks: Option<Vec<InputMask>>,
     #[serde(default = "yes")]
     clear_old_inputs: bool,
 }
@@ -40,7 +40,7 @@ fn yes() -> bool {
 /// One object, or several.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Numbers {
+enum ObjectIds {
     One(i64),
     Several(Vec<i64>),
 }
@@ -48,12 +48,12 @@ enum Numbers {
 /// A mask as run lengths, or the path of an image that is bright where the object is.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum GivenMask {
+enum InputMask {
     Counts { size: [usize; 2], counts: Vec<usize> },
     Path(String),
 }
 
-impl GivenMask {
+impl InputMask {
     fn mask(self) -> Result<Mask> {
         match self {
             Self::Counts { size: [height, width], counts } => Mask::from_counts((height, width), &counts),
@@ -67,11 +67,11 @@ impl GivenMask {
     }
 }
 
-impl Given {
+impl TrackingInputs {
     fn prompts(self) -> Result<FramePrompts> {
         let object_ids = match self.obj_ids {
-            Numbers::One(one) => vec![one],
-            Numbers::Several(several) => several,
+            ObjectIds::One(one) => vec![one],
+            ObjectIds::Several(several) => several,
         };
         let points = self.input_points.is_some() || self.input_labels.is_some() || self.input_boxes.is_some();
         let prompts: Vec<TrackingPrompt> = match self.input_masks {
@@ -97,8 +97,8 @@ impl Given {
     }
 }
 
-fn prompts(given: Option<Vec<Given>>) -> Result<Vec<FramePrompts>> {
-    given.unwrap_or_default().into_iter().map(Given::prompts).collect()
+fn prompts(given: Option<Vec<TrackingInputs>>) -> Result<Vec<FramePrompts>> {
+    given.unwrap_or_default().into_iter().map(TrackingInputs::prompts).collect()
 }
 
 /// What is asked of each video.
@@ -108,16 +108,18 @@ struct Asked {
     options: TrackingOptions,
     propagation: Propagation,
     binarize: bool,
+    streaming: bool,
 }
 
+/// Told of each frame, and how many there are.
+type OnFrame<'a> = dyn FnMut(&TrackedFrame, usize) -> Result<ControlFlow<()>> + 'a;
+
 impl ObjectTracking<DynModel> {
-    /// Tracks through one video; each frame is handed over with how many there are.
-    fn answer(
-        &self,
-        video: &Video,
-        asked: &Asked,
-        on_frame: &mut dyn FnMut(&TrackedFrame, usize) -> Result<ControlFlow<()>>,
-    ) -> Result<Vec<Json>> {
+    /// Tracks through one video.
+    fn answer(&self, video: &Video, asked: &Asked, on_frame: &mut OnFrame<'_>) -> Result<Vec<Json>> {
+        if asked.streaming {
+            return self.streamed(video, asked, on_frame);
+        }
         let mut session = self.session(video, &asked.options)?;
         for prompts in &asked.prompts {
             session.add_prompts(prompts)?;
@@ -136,6 +138,33 @@ impl ObjectTracking<DynModel> {
         for frame in frames {
             let frame = frame?;
             let passed_on = on_frame(&frame, count)?;
+            found.push(written(&frame, video, asked)?);
+            if passed_on.is_break() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl ObjectTracking<DynModel> {
+    /// Tracks through one video as if its frames came one by one.
+    fn streamed(&self, video: &Video, asked: &Asked, on_frame: &mut OnFrame<'_>) -> Result<Vec<Json>> {
+        let propagation = Propagation { is_last: asked.propagation.is_last, ..Propagation::default() };
+        if !asked.corrections.is_empty() || asked.propagation != propagation {
+            let help = "give frames as they come `prompts` alone";
+            return Err(Error::input("streaming", "goes through all frames once, from the first on", help));
+        }
+        if let Some(late) = asked.prompts.iter().find(|prompts| prompts.frame_idx >= video.frames().len()) {
+            let problem = format!("is {}, but the video has {} frames", late.frame_idx, video.frames().len());
+            return Err(Error::input("frame_idx", problem, "count frames from 0"));
+        }
+        let (mut session, mut found) = (self.streaming_session(&asked.options)?, vec![]);
+        for (index, image) in video.frames().iter().enumerate() {
+            let of_frame = asked.prompts.iter().filter(|prompts| prompts.frame_idx == index);
+            let objects: Vec<_> = of_frame.flat_map(|prompts| prompts.objects.clone()).collect();
+            let frame = session.push(image, &objects)?;
+            let passed_on = on_frame(&frame, video.frames().len())?;
             found.push(written(&frame, video, asked)?);
             if passed_on.is_break() {
                 break;
@@ -170,8 +199,8 @@ impl JsonPipeline for ObjectTracking<DynModel> {
     fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = TrackingOptions::default();
-        let given: Option<Vec<Given>> = parameters.get("prompts")?;
-        let corrections: Option<Vec<Given>> = parameters.get("corrections")?;
+        let given = parameters.get::<Vec<TrackingInputs>>("prompts")?;
+        let corrections = parameters.get::<Vec<TrackingInputs>>("corrections")?;
         let options = TrackingOptions {
             mask_threshold: parameters.get("mask_threshold")?.unwrap_or(defaults.mask_threshold),
             apply_non_overlapping_constraints: parameters
@@ -184,11 +213,12 @@ impl JsonPipeline for ObjectTracking<DynModel> {
             reverse: parameters.get("reverse")?.unwrap_or_default(),
             is_last: false,
         };
-        let binarize = parameters.get("binarize")?.unwrap_or(true);
+        let binarize = parameters.get::<bool>("binarize")?.unwrap_or(true);
+        let streaming = parameters.get::<bool>("streaming")?.unwrap_or_default();
         let out: Option<String> = parameters.get("out")?;
         parameters.finish()?;
         let (prompts, corrections) = (prompts(given)?, prompts(corrections)?);
-        let asked = Asked { prompts, corrections, options, propagation, binarize };
+        let asked = Asked { prompts, corrections, options, propagation, binarize, streaming };
         let paths = paths(inputs)?;
         if out.is_some() && paths.len() > 1 {
             let problem = format!("is one file for {} videos", paths.len());
@@ -220,7 +250,7 @@ mod tests {
     use super::*;
 
     fn one(given: &Json) -> Result<FramePrompts> {
-        serde_json::from_value::<Given>(given.clone()).unwrap().prompts()
+        serde_json::from_value::<TrackingInputs>(given.clone()).unwrap().prompts()
     }
 
     #[test]
@@ -245,7 +275,8 @@ mod tests {
         assert!(refused(&both).contains("beside points or boxes"));
         let missing = json!({"frame_idx": 0, "obj_ids": 1, "input_masks": ["no/such.png"]});
         assert!(refused(&missing).contains("no/such.png"));
-        let unknown = serde_json::from_value::<Given>(json!({"frame_idx": 0, "obj_ids": 1, "points": []}));
+        let unknown =
+            serde_json::from_value::<TrackingInputs>(json!({"frame_idx": 0, "obj_ids": 1, "points": []}));
         assert!(unknown.unwrap_err().to_string().contains("points"));
     }
 }

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// The fields of a tracker's configuration that its session reads, not its graph.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Limits {
+pub(in crate::tasks) struct Limits {
     /// Of so many frames at most there is memory, with one for those with prompts.
     pub(super) num_maskmem: usize,
     /// Of so many frames at most there are object pointers.
@@ -24,7 +24,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn of(config: &Json, checkpoint: &Checkpoint) -> Result<Self> {
+    pub(in crate::tasks) fn of(config: &Json, checkpoint: &Checkpoint) -> Result<Self> {
         let limits: Self = serde_json::from_value(config.clone()).map_err(|e| {
             let help = "open a checkpoint of a model that tracks objects";
             Error::config(checkpoint.dir().join("config.json"), e.to_string(), help)
@@ -41,7 +41,7 @@ impl Limits {
     }
 
     /// Whether the best of several masks is taken (`_use_multimask`), where so many points are given.
-    pub(super) fn multimask_output(&self, is_first: bool, points: usize) -> bool {
+    pub(in crate::tasks) fn multimask_output(&self, is_first: bool, points: usize) -> bool {
         self.multimask_output_in_sam
             && (is_first || self.multimask_output_for_tracking)
             && (self.multimask_min_pt_num..=self.multimask_max_pt_num).contains(&points)

@@ -3,6 +3,7 @@
 //! Reference: `Sam2VideoProcessor`, `Sam2VideoInferenceSession`, and `forward` and `propagate_in_video_iterator` of `Sam2VideoModel`.
 
 mod draw;
+mod frames;
 mod limits;
 mod memory;
 mod prompts;
@@ -12,18 +13,18 @@ use std::ops::ControlFlow;
 
 use ndarray::Array2;
 use serde::Serialize;
-use serde_json::Value as Json;
 
 pub use self::draw::draw_tracked;
 pub(crate) use self::draw::video_logits;
-use self::limits::Limits;
+pub(super) use self::frames::FrameProcessor;
+pub(super) use self::limits::Limits;
+pub(super) use self::memory::{Remembered, TrackedObject};
 pub use self::prompts::{FramePrompts, TrackingPrompt};
 pub use self::session::{Propagation, TrackedFrames, TrackingSession};
 use super::builder::opened;
-use super::images::ImageModel;
 use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
-use crate::image::{ImageProcessor, Mask};
+use crate::image::Mask;
 use crate::video::Video;
 use crate::{Error, Result};
 
@@ -50,12 +51,9 @@ use crate::{Error, Result};
 /// [`ObjectTracking::streaming_session`] takes them so.
 #[derive(Debug)]
 pub struct ObjectTracking<A> {
-    images: ImageModel<A>,
-    /// What makes of a video's frames what the model takes, and of frames that come one by one.
-    videos: ImageProcessor,
+    model: A,
+    frames: FrameProcessor,
     limits: Limits,
-    /// The edge of frames as the model takes them, which coordinates are scaled to, where the checkpoint says it.
-    target_size: Option<usize>,
 }
 
 /// The objects of a frame (`Sam2VideoSegmentationOutput`).
@@ -95,37 +93,12 @@ impl<A: AnyModel> Pipeline<A> for ObjectTracking<A> {
 
     fn from_model(model: A) -> Result<Self> {
         let limits = Limits::of(&model.config_json()?, model.checkpoint())?;
-        let processor = model.checkpoint().json("processor_config.json")?.unwrap_or_default();
-        let target_size = processor["target_size"].as_u64().and_then(|edge| usize::try_from(edge).ok());
-        let own = model.checkpoint().json("video_preprocessor_config.json")?;
-        let settings = own.unwrap_or_else(|| processor["video_processor"].clone());
-        let images = ImageModel::new(model)?;
-        let videos = images.processor.with(&of_videos(settings))?;
-        Ok(Self { images, videos, limits, target_size })
+        let frames = FrameProcessor::of(model.checkpoint())?;
+        Ok(Self { model, frames, limits })
     }
 }
 
-/// Of a video processor's settings those that image processors have, too.
-fn of_videos(settings: Json) -> Json {
-    const SHARED: [&str; 8] = [
-        "do_resize",
-        "size",
-        "resample",
-        "do_rescale",
-        "rescale_factor",
-        "do_normalize",
-        "image_mean",
-        "image_std",
-    ];
-    match settings {
-        Json::Object(settings) => {
-            Json::Object(settings.into_iter().filter(|(name, _)| SHARED.contains(&name.as_str())).collect())
-        }
-        _ => Json::Null,
-    }
-}
-
-opened!(ObjectTracking: images.model);
+opened!(ObjectTracking: model);
 
 impl<A: AnyModel> ObjectTracking<A> {
     /// The objects in each frame from the first one with prompts to the last; prompts are added in their order.
@@ -195,18 +168,4 @@ impl<A: AnyModel> ObjectTracking<A> {
 fn no_prompts() -> Error {
     let help = "say by points, a box or a mask in some frame what is tracked: give `prompts`";
     Error::input("prompts", "are none", help)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn video_processors_say_what_image_processors_say_too() {
-        let settings = json!({"size": {"height": 8, "width": 8}, "video_processor_type": "Sam2VideoVideoProcessor", "fps": null});
-        assert_eq!(of_videos(settings), json!({"size": {"height": 8, "width": 8}}));
-        assert_eq!(of_videos(Json::Null), Json::Null);
-    }
 }

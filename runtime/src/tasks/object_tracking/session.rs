@@ -11,7 +11,7 @@ use super::{
 use crate::any_model::AnyModel;
 use crate::image::{Image, Mask, Pixels};
 use crate::video::Video;
-use crate::{Error, Result, Value, Values};
+use crate::{Error, GraphKind, Result, Value, Values};
 
 /// Which frames are tracked (`propagate_in_video_iterator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,9 +56,19 @@ pub struct TrackingSession<'a, A> {
     size: Option<Pixels>,
     /// How many frames have come, one by one.
     pushed: usize,
-    /// What the model takes of the frame looked at last.
-    current: Option<(usize, Values)>,
+    /// The frame looked at last.
+    current: Option<Looked>,
     objects: Vec<TrackedObject>,
+}
+
+/// A frame that is looked at.
+#[derive(Debug)]
+struct Looked {
+    frame: usize,
+    /// The edge of frames as the model takes them.
+    edge: usize,
+    /// What the model makes of it once for all objects.
+    features: Values,
 }
 
 /// What is to be done for an object in a frame.
@@ -185,14 +195,15 @@ impl<'a, A: AnyModel> TrackingSession<'a, A> {
         Ok(found)
     }
 
-    /// Makes of a frame what the model takes, unless that was done before.
+    /// Makes features of a frame, unless that was done before.
     fn look_at(&mut self, frame: usize, image: &Image) -> Result<()> {
-        if self.current.as_ref().is_some_and(|(current, _)| *current == frame) {
+        if self.current.as_ref().is_some_and(|current| current.frame == frame) {
             return Ok(());
         }
         self.sized(image)?;
-        let values = self.tracker.videos.process(std::slice::from_ref(image))?;
-        self.current = Some((frame, self.tracker.images.inputs(values)));
+        let (values, edge) = self.tracker.frames.process(image, self.video.is_none())?;
+        let features = self.tracker.model.run_graph(GraphKind::ImageFeatures, values)?;
+        self.current = Some(Looked { frame, edge, features });
         Ok(())
     }
 
@@ -209,28 +220,10 @@ impl<'a, A: AnyModel> TrackingSession<'a, A> {
         }
     }
 
-    /// The edge of frames as the model takes them.
-    fn edge(&self) -> Result<usize> {
-        let shape = self.current.as_ref().and_then(|(_, values)| Some(values.get("pixel_values")?.shape()));
-        let shape = shape.unwrap_or_default();
-        match (shape, self.tracker.target_size) {
-            (&[_, _, height, width], target)
-                if height == width && target.is_none_or(|edge| edge == height) =>
-            {
-                Ok(height)
-            }
-            (shape, target) => {
-                let target = target.map_or(String::new(), |edge| format!(" and `target_size` {edge}"));
-                let problem = format!("has frames of shape {shape:?}{target}");
-                let help = "correct `size` of the checkpoint's processor, which must be that of squares";
-                Err(Error::input("pixel_values", problem, help))
-            }
-        }
-    }
-
     /// Adds prompts of the frame looked at, and tracks all objects into it.
     fn prompted(&mut self, prompts: &FramePrompts, streaming: bool) -> Result<TrackedFrame> {
-        let (frame, edge, size) = (prompts.frame_idx, self.edge()?, self.size.unwrap_or_default());
+        let edge = self.current.as_ref().map(|current| current.edge).unwrap_or_default();
+        let (frame, size) = (prompts.frame_idx, self.size.unwrap_or_default());
         let (most, mut given) = (most_points(&prompts.objects), vec![]);
         for (object_id, prompt) in &prompts.objects {
             let prompt = match prompt {
@@ -280,8 +273,9 @@ impl<'a, A: AnyModel> TrackingSession<'a, A> {
             reverse &= !is_first;
             steps.push(Step { object, is_first, reverse, prompt });
         }
-        // As in the reference, which makes memory of all objects at once, one prompt decides for all.
-        let is_prompted = steps.iter().any(|step| step.prompt.is_some());
+        // Where memory of all objects is made at once, one prompt decides for all.
+        let is_batched = self.tracker.model.processing().batched_memory;
+        let is_prompted = is_batched && steps.iter().any(|step| step.prompt.is_some());
         let mut found: Vec<(Array2<f32>, f32)> = vec![];
         let mut steps = steps.into_iter().peekable();
         for object in 0..self.objects.len() {
@@ -306,12 +300,14 @@ impl<'a, A: AnyModel> TrackingSession<'a, A> {
         streaming: bool,
     ) -> Result<(Array2<f32>, f32)> {
         let (tracker, frames) = (self.tracker, (!streaming).then(|| self.num_frames()));
-        let Some((_, current)) = &self.current else { return Err(no_prompts()) };
+        let Some(current) = &self.current else { return Err(no_prompts()) };
         let Some(object) = self.objects.get_mut(step.object) else { return Err(no_prompts()) };
-        let (limits, mut values) = (&tracker.limits, current.clone());
+        let (limits, mut values) = (&tracker.limits, current.features.clone());
+        let processing = tracker.model.processing();
+        let is_prompted = is_prompted || step.prompt.is_some();
         let is_mask = matches!(step.prompt, Some(Prompt::Mask(_)));
         if !is_mask && !step.is_first {
-            let pad = tracker.images.model.needs_fixed_shapes();
+            let pad = tracker.model.needs_fixed_shapes();
             object.put(frame, step.reverse, frames, (limits, pad), &mut values)?;
         }
         let mut points = 0;
@@ -328,8 +324,8 @@ impl<'a, A: AnyModel> TrackingSession<'a, A> {
         for (name, flag) in [("multimask_output", several), ("is_mask_from_pts", is_prompted)] {
             values.insert(name.to_owned(), Array1::from_elem(1, i64::from(flag)).into_dyn().into());
         }
-        let outputs = tracker.images.model.run(values)?;
-        let (remembered, masks) = Remembered::of(&outputs, step.is_first)?;
+        let outputs = tracker.model.run_graph(GraphKind::Tracking, values)?;
+        let (remembered, masks) = Remembered::of(&outputs, step.is_first, processing.bf16_memory)?;
         let score = remembered.score;
         object.keep(frame, remembered, step.is_first);
         Ok((masks, score))

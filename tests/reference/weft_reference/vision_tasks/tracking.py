@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import transformers
 from PIL import Image, ImageSequence
-from transformers import PreTrainedConfig, PreTrainedModel, Sam2VideoProcessor, Sam2VideoVideoProcessor
+from transformers import PreTrainedConfig, PreTrainedModel, Sam2VideoProcessor, Sam2VideoVideoProcessor, Sam3TrackerVideoProcessor
 
 from weft_reference.tasks import Answer, Call
 from weft_reference.vision_tasks import VisionTaskCase
@@ -28,7 +28,7 @@ class Processors:
 
     def __init__(self, edge: int, processor: type = Sam2VideoProcessor) -> None:
         size = {"height": edge, "width": edge}
-        images = transformers.Sam2ImageProcessor(size=size)
+        images = (transformers.Sam3ImageProcessor if processor is Sam3TrackerVideoProcessor else transformers.Sam2ImageProcessor)(size=size)
         self.processor = processor(image_processor=images, video_processor=Sam2VideoVideoProcessor(size=size))
 
     def save_pretrained(self, folder: Path) -> None:
@@ -57,6 +57,8 @@ def answers(_task: str, model: PreTrainedModel, folder: Path) -> Answer:
     def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
         with Image.open(inputs) as image:
             video = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
+        if parameters.get("streaming"):
+            return streamed(processor, model, video, parameters)
         session = processor.init_video_session(video=video, dtype=torch.float32)
         ways = ("start_frame_idx", "max_frame_num_to_track", "reverse")
         ways = {name: parameters[name] for name in ways if name in parameters}
@@ -71,13 +73,32 @@ def answers(_task: str, model: PreTrainedModel, folder: Path) -> Answer:
     return answer
 
 
+def streamed(processor: Any, model: PreTrainedModel, video: list[np.ndarray], parameters: dict[str, Any]) -> list[Any]:
+    """Frames one by one, each with its prompts."""
+    session, all_found = processor.init_video_session(dtype=torch.float32), []
+    for index, frame in enumerate(video):
+        inputs = processor(images=Image.fromarray(frame), return_tensors="pt")
+        for prompts in parameters["prompts"]:
+            if prompts["frame_idx"] == index:
+                given(processor, session, prompts, original_size=inputs.original_sizes[0].tolist())
+        outputs = model(session, frame=inputs.pixel_values[0])
+        all_found.append(found(processor, session, outputs, parameters))
+    return all_found
+
+
 def add(processor: Any, session: Any, model: PreTrainedModel, prompts: dict[str, Any]) -> None:
-    """Adds prompts and runs the frame, as the reference's documentation has it; there is one image."""
-    given = {name: value if name in ("frame_idx", "obj_ids", "clear_old_inputs") else [value] for name, value in prompts.items()}
-    if "input_masks" in given:
-        given["input_masks"] = [decoded(mask) for mask in prompts["input_masks"]]
-    processor.add_inputs_to_inference_session(session, **given)
+    """Adds prompts and runs the frame, as the reference's documentation has it."""
+    given(processor, session, prompts)
     model(session, frame_idx=prompts["frame_idx"])
+
+
+def given(processor: Any, session: Any, prompts: dict[str, Any], **named: Any) -> None:
+    """Adds prompts; there is one image."""
+    plain = ("frame_idx", "obj_ids", "clear_old_inputs")
+    named |= {name: value if name in plain else [value] for name, value in prompts.items()}
+    if "input_masks" in named:
+        named["input_masks"] = [decoded(mask) for mask in prompts["input_masks"]]
+    processor.add_inputs_to_inference_session(session, **named)
 
 
 def decoded(mask: dict[str, Any]) -> np.ndarray:
@@ -127,10 +148,11 @@ def tracked(
     model_class: str,
     config: PreTrainedConfig,
     edge: int,
-    thresholds: tuple[float, ...],
+    thresholds: tuple[float | None, ...],
     processor: type = Sam2VideoProcessor,
 ) -> VisionTaskCase:
-    """`edge` is that of frames as the model takes them; `thresholds` are those of the calls, none of them near a logit."""
+    """`edge` is that of frames as the model takes them; `thresholds` are those of the calls, none of them near a logit, or `None` where
+    the reference fails."""
     point = {"frame_idx": 0, "obj_ids": [1], "input_points": [[[6, 8]]], "input_labels": [[1]]}
     box = {"frame_idx": 0, "obj_ids": [2], "input_boxes": [[16, 4, 31, 20]]}
     both = {"input_points": [[[5.5, 7], [30, 20]], [[23, 12]]], "input_labels": [[1, 0], [1]]}
@@ -154,6 +176,8 @@ def tracked(
         {"prompts": [point, {**box, "frame_idx": 3}, {**fixed, "frame_idx": 3}], "max_frame_num_to_track": 3},
         # The logits of a frame that attends to no other.
         {"prompts": [mask, {**both, "frame_idx": 5, "obj_ids": [3, 4]}], "max_frame_num_to_track": 0, "binarize": False},
+        # Frames that come one by one.
+        {"prompts": [point, {**box, "frame_idx": 2}, {**fixed, "frame_idx": 4}], "streaming": True},
     )
     return VisionTaskCase(
         f"{model}/tasks/object-tracking",
@@ -161,7 +185,7 @@ def tracked(
         model_class,
         config,
         Processors(edge, processor),
-        tuple(Call(VIDEO, call | {"mask_threshold": threshold}) for call, threshold in zip(calls, thresholds, strict=True)),
+        tuple(Call(VIDEO, call | {"mask_threshold": threshold}) for call, threshold in zip(calls, thresholds, strict=True) if threshold is not None),
         "Points, boxes, masks, corrections, several objects, backwards, more frames than memory is of.",
         answers=answers,
     )

@@ -73,6 +73,14 @@ pub const ROWS: &[Row] = &[
     },
     row("video-classification", "VideoClassification", "VideoInput", "Label[]"),
     Row {
+        required: &["prompts"],
+        ..row("object-tracking", "ObjectTracking", "VideoInput", "TrackedFrame[]")
+    },
+    Row {
+        required: LABELS,
+        ..row("zero-shot-object-tracking", "ZeroShotObjectTracking", "VideoInput", "ConceptFrame[]")
+    },
+    Row {
         required: LABELS,
         ..row("zero-shot-video-classification", "ZeroShotVideoClassification", "VideoInput", "Label[]")
     },
@@ -191,6 +199,17 @@ export interface Entity {
 export interface Mask {
   size: [number, number];
   counts: number[];
+}
+
+/** What stands for objects in a frame of a video: of each points with labels, a box, or a mask. */
+export interface TrackingInputs {
+  frame_idx: number;
+  obj_ids: number | number[];
+  input_points?: [number, number][][];
+  input_labels?: number[][];
+  input_boxes?: [number, number, number, number][];
+  input_masks?: Mask[];
+  clear_old_inputs?: boolean;
 }
 
 /** How far away each pixel is, `[height, width]`. */
