@@ -151,7 +151,9 @@ pub struct Weights {
     pub key_mapping: Vec<IndexMap<String, String>>,
     /// Pieces of names of tensors that published checkpoints hold as one, row after row, and what the rows are today. `*`
     /// in these stands for the number of an expert, by which the tensor has a first axis:
-    /// `experts.gate_up_proj: [experts.*.gate_proj.weight, experts.*.up_proj.weight]`.
+    /// `experts.gate_up_proj: [experts.*.gate_proj.weight, experts.*.up_proj.weight]`. Weights of different lengths take as
+    /// many rows as each has. Several tensors, with ` + ` between their names, are one weight, row after row:
+    /// `wte.embedding + wte.new_embedding: [embed_tokens.weight]`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub fused_weights: IndexMap<String, Vec<String>>,
     /// Names of tensors that checkpoints hold and the reference does not read either

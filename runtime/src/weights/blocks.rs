@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::small_floats::e8m0;
-use crate::weights::{Bytes, Codebook};
+use crate::weights::{Bytes, Codebook, Run};
 use crate::{Dtype, Result};
 
 /// A weight `[out, in]` as codes: each row is cut into blocks of `group`, which share a scale.
@@ -97,20 +97,19 @@ impl BlockQuantized {
         self.codes.length() + self.scales.length() + outer + zeros as u64
     }
 
-    /// One of `count` runs of as many rows each.
-    pub(crate) fn rows(&self, index: usize, count: usize) -> Self {
-        let blocks = self.shape[0] / count * self.blocks();
-        let range = index * blocks..(index + 1) * blocks;
+    /// Some of its rows.
+    pub(crate) fn rows(&self, run: Run) -> Self {
+        let range = run.within(self.shape[0] * self.blocks());
         let zeros = match &self.zeros {
             Zeros::Middle | Zeros::Codebook(_) => self.zeros.clone(),
             Zeros::Codes(codes) => Zeros::Codes(codes[range].into()),
             Zeros::Minimums(minimums) => Zeros::Minimums(minimums[range].into()),
         };
         Self {
-            shape: [self.shape[0] / count, self.shape[1]],
-            codes: self.codes.clone().part(index, count),
-            scales: self.scales.clone().part(index, count),
-            outer: self.outer.clone().map(|outer| outer.part(index, count)),
+            shape: [run.within(self.shape[0]).len(), self.shape[1]],
+            codes: self.codes.clone().part(run),
+            scales: self.scales.clone().part(run),
+            outer: self.outer.clone().map(|outer| outer.part(run)),
             zeros,
             ..self.clone()
         }

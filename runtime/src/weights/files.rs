@@ -9,7 +9,7 @@ use safetensors::Dtype as Stored;
 use super::decoded::Decoded;
 pub use super::entry::Entry;
 use super::lora::{Lora, Merge};
-use super::{Bytes, Names, WeightData};
+use super::{Bytes, Names, Run, WeightData};
 use crate::files as storage;
 use crate::files::header;
 use crate::graph::Dtype;
@@ -203,7 +203,7 @@ impl Files {
     }
 
     pub(crate) fn locate(&self, name: &str) -> std::result::Result<WeightData, String> {
-        self.locate_part(name, 0, 1)
+        self.locate_part(name, Run::WHOLE)
     }
 
     /// A table of whole numbers, in 64 bits.
@@ -220,13 +220,38 @@ impl Files {
         Ok(WeightData { dtype: Dtype::I64, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
     }
 
-    /// One of `count` pieces of a tensor of the same length.
-    pub(super) fn locate_part(
+    /// The rows of several tensors, one behind the other: where they lie in a file so, or else in memory.
+    pub(super) fn locate_joined(
         &self,
-        name: &str,
-        part: usize,
-        count: usize,
+        pieces: &[String],
+        shape: &[usize],
     ) -> std::result::Result<WeightData, String> {
+        self.decoded.get(&pieces.join(" + "), || {
+            let located = pieces.iter().map(|name| self.locate(name)).collect::<Result<Vec<_>, String>>()?;
+            let Some((first, behind)) = located.split_first() else {
+                return Err("no tensors are named that a weight consists of".to_owned());
+            };
+            if let Some(other) = behind.iter().find(|other| other.dtype != first.dtype) {
+                return Err(format!(
+                    "tensor `{}` is {}, but `{}`, whose rows belong to the same weight, is {}: store both in one type",
+                    other.stored_as, other.dtype, first.stored_as, first.dtype
+                ));
+            }
+            let one = located.iter().map(|piece| piece.bytes.clone()).reduce(Bytes::followed_by);
+            if let Some(bytes @ Bytes::File { .. }) = one {
+                return Ok(WeightData { shape: shape.to_vec(), bytes, ..first.clone() });
+            }
+            let mut all = vec![];
+            for piece in &located {
+                let wrong = |error| format!("tensor `{}` cannot be read: {error}", piece.stored_as);
+                all.extend_from_slice(&piece.bytes.read().map_err(wrong)?);
+            }
+            Ok(WeightData { shape: shape.to_vec(), bytes: Bytes::memory(all), ..first.clone() })
+        })
+    }
+
+    /// Some rows of a tensor.
+    pub(super) fn locate_part(&self, name: &str, run: Run) -> std::result::Result<WeightData, String> {
         let entry = &self.entries[name];
         let dtype = match entry.stored {
             Stored::F32 => Dtype::F32,
@@ -236,18 +261,17 @@ impl Files {
         };
         let located = || {
             let bytes = self.place_of(name).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?;
-            let bytes = if count > 1 { bytes.part(part, count) } else { bytes };
+            let bytes = if run.of > 1 { bytes.part(run) } else { bytes };
             Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
         };
         if !self.loras.iter().any(|lora| lora.updates(name)) {
             return located();
         }
-        let piece = (part, count);
-        let merged = || self.loras.iter().try_fold(located()?, |weight, lora| lora.merged(weight, piece));
-        match count {
+        let merged = || self.loras.iter().try_fold(located()?, |weight, lora| lora.merged(weight, run));
+        match run.of {
             1 => self.decoded.get(name, merged),
             // What holds several weights is merged piece by piece.
-            _ => self.decoded.get(&format!("{name}#{part}"), merged),
+            _ => self.decoded.get(&format!("{name}#{}/{}", run.first, run.of), merged),
         }
     }
 

@@ -236,7 +236,10 @@ mod tests {
         assert_eq!(values[1023], 3.0 * flat[1023]);
         assert_eq!(nested.looked_up().unwrap().dequantize().unwrap(), values);
         assert_eq!(nested.regrouped(16).unwrap().dequantize().unwrap(), values);
-        assert_eq!(nested.rows(1, 2).dequantize().unwrap(), values[512..]);
+        assert_eq!(
+            nested.rows(crate::weights::Run { first: 1, length: 1, of: 2 }).dequantize().unwrap(),
+            values[512..]
+        );
         let weight = sample([4, 64], 4, 32, "e2m1");
         let values = weight.dequantize().unwrap();
         assert_eq!(weight.exact_dtype(), Dtype::Bf16);

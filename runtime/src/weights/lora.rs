@@ -17,7 +17,7 @@ use super::WeightData;
 use crate::files as storage;
 use crate::files::header::{damaged, explain};
 use crate::graph::Dtype;
-use crate::weights::{Bytes, Names};
+use crate::weights::{Bytes, Names, Run};
 use crate::{Error, Result};
 use adapter::Adapter;
 use names::{Part, Stem, candidates, part};
@@ -25,9 +25,9 @@ pub(crate) use request::LoraRequest;
 
 /// What is added to weights as they are read.
 pub(super) trait Merge: std::fmt::Debug + Send + Sync {
-    /// The rows of a weight, which are the part of so many equal ones, with their update, in single precision; as they are where
+    /// The rows of a weight, which are this run of all, with their update, in single precision; as they are where
     /// the weight has none.
-    fn merged(&self, weight: WeightData, part: (usize, usize)) -> std::result::Result<WeightData, String>;
+    fn merged(&self, weight: WeightData, run: Run) -> std::result::Result<WeightData, String>;
 
     /// Whether a tensor is updated.
     fn updates(&self, name: &str) -> bool;
@@ -107,11 +107,7 @@ impl Lora {
 }
 
 impl Merge for Lora {
-    fn merged(
-        &self,
-        weight: WeightData,
-        (part, count): (usize, usize),
-    ) -> std::result::Result<WeightData, String> {
+    fn merged(&self, weight: WeightData, run: Run) -> std::result::Result<WeightData, String> {
         let Some(Update { down: Some(down), up: Some(up), .. }) = self.updates.get(&weight.stored_as) else {
             return Ok(weight);
         };
@@ -123,12 +119,12 @@ impl Merge for Lora {
         };
         let place = || format!("{} cannot be added to `{}`", self.place.display(), weight.stored_as);
         let mut values = floats(&bytes, stored).ok_or_else(place)?;
-        let rows = up.rows / count.max(1);
-        if rows * count != up.rows {
+        if !up.rows.is_multiple_of(run.of.max(1)) {
             return Err(place());
         }
+        let rows = run.within(up.rows).len();
         let (rank, width) = (down.rows.max(1), (values.len() / rows.max(1)).max(1));
-        let up = &up.values[part * rows * down.rows..(part + 1) * rows * down.rows];
+        let up = &up.values[run.within(up.values.len())];
         for (row, factors) in values.chunks_exact_mut(width).zip(up.chunks_exact(rank)) {
             for (factor, inputs) in factors.iter().zip(down.values.chunks_exact(width)) {
                 row.iter_mut().zip(inputs).for_each(|(x, input)| *x += factor * input);

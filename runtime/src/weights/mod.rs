@@ -21,6 +21,8 @@ mod single;
 mod survey;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod unexpected;
 
 use std::borrow::Cow;
@@ -34,6 +36,8 @@ pub use files::{Entry, Files};
 pub use gguf::Tensors;
 pub(crate) use lora::LoraRequest;
 pub use names::Names;
+pub(crate) use names::Run;
+use names::Shapes;
 pub use pages::Buffer;
 
 pub use crate::codebook::Codebook;
@@ -123,18 +127,31 @@ impl Bytes {
         }
     }
 
-    /// One of `count` pieces of the same length.
-    pub(crate) fn part(self, index: usize, count: usize) -> Self {
+    /// These bytes of a file and those that follow them there; nothing in memory where they do not.
+    pub(crate) fn followed_by(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::File { path, offset, length }, Self::File { path: next, offset: start, length: more })
+                if path == next && start == offset + length =>
+            {
+                Self::File { path, offset, length: length + more }
+            }
+            _ => Self::memory(vec![]),
+        }
+    }
+
+    /// Those of some rows.
+    pub(crate) fn part(self, run: Run) -> Self {
         match self {
             Self::File { path, offset, length } => {
-                let length = length / count as u64;
-                Self::File { path, offset: offset + index as u64 * length, length }
+                let unit = length / run.of.max(1) as u64;
+                Self::File {
+                    path,
+                    offset: offset + run.first as u64 * unit,
+                    length: run.length as u64 * unit,
+                }
             }
-            Self::Memory(bytes) => {
-                let length = bytes.len() / count;
-                Self::memory(bytes[index * length..(index + 1) * length].to_vec())
-            }
-            Self::Quantized(blocks) => Self::Quantized(Arc::new(blocks.rows(index, count))),
+            Self::Memory(bytes) => Self::memory(bytes[run.within(bytes.len())].to_vec()),
+            Self::Quantized(blocks) => Self::Quantized(Arc::new(blocks.rows(run))),
         }
     }
 }
@@ -240,7 +257,10 @@ impl Weights {
             Self::Files(files) => files.module(name).is_some_and(|module| modules.contains(module)),
             Self::Gguf(_) | Self::Rule(_) => false,
         };
-        let read: HashSet<&str> = read.iter().map(|weight| weight.stored_as.as_str()).collect();
+        let behind: Vec<String> =
+            read.iter().flat_map(|weight| names::joined_behind(&weight.stored_as, names)).collect();
+        let read = read.iter().map(|weight| &weight.stored_as);
+        let read: HashSet<&str> = read.chain(&behind).map(String::as_str).collect();
         let mut all: Vec<&String> = match self {
             Self::Files(files) => files.names().collect(),
             Self::Gguf(tensors) => tensors.names().collect(),
@@ -335,15 +355,20 @@ impl Weights {
     }
 
     /// A weight that a file holds as some rows of a tensor.
-    fn part(&self, weight: &Weight, names: &Names) -> Option<std::result::Result<WeightData, Problem>> {
-        let (name, (part, count)) = names::fused(&weight.name, names).into_iter().find_map(|fused| {
-            let run = fused.run(self.shape(&fused.name)?, &weight.shape)?;
+    fn part(
+        &self,
+        weight: &Weight,
+        names: &Names,
+        shapes: &Shapes<'_>,
+    ) -> Option<std::result::Result<WeightData, Problem>> {
+        let (name, run) = names::fused(&weight.name, names).into_iter().find_map(|fused| {
+            let run = fused.run(self.shape(&fused.name)?, &weight.shape, shapes)?;
             Some((fused.name, run))
         })?;
         let located = match self {
-            Self::Files(files) => files.locate_part(&name, part, count),
+            Self::Files(files) => files.locate_part(&name, run),
             Self::Gguf(tensors) => {
-                let of = |whole: WeightData| WeightData { bytes: whole.bytes.part(part, count), ..whole };
+                let of = |whole: WeightData| WeightData { bytes: whole.bytes.part(run), ..whole };
                 tensors.locate(&name).map(of)
             }
             Self::Rule(_) => return None,
@@ -352,14 +377,35 @@ impl Weights {
         Some(located.map(narrowed).map_err(Problem::Dtype))
     }
 
-    fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<WeightData, Problem> {
-        if let Some(quantized) = self.quantized(weight, names) {
+    /// The tensors whose rows, one behind the other, are a weight.
+    fn joined(&self, weight: &Weight, names: &Names) -> Option<Vec<String>> {
+        let (rows, rest) = weight.shape.split_first()?;
+        let fits = |pieces: &Vec<String>| {
+            let own = |name: &String| match self.shape(name)?.split_first()? {
+                (rows, width) if width == rest => Some(*rows),
+                _ => None,
+            };
+            pieces.iter().map(own).try_fold(0_usize, |sum, rows| sum.checked_add(rows?)) == Some(*rows)
+        };
+        names::joined(&weight.name, names).into_iter().find(fits)
+    }
+
+    fn find(
+        &self,
+        weight: &Weight,
+        names: &Names,
+        shapes: &Shapes<'_>,
+    ) -> std::result::Result<WeightData, Problem> {
+        if let Some(quantized) = self.quantized(weight, names, shapes) {
             return quantized;
         }
-        if self.stored_as(&weight.name, names).is_none()
-            && let Some(part) = self.part(weight, names)
-        {
-            return part;
+        if self.stored_as(&weight.name, names).is_none() {
+            if let Some(part) = self.part(weight, names, shapes) {
+                return part;
+            }
+            if let (Self::Files(files), Some(pieces)) = (self, self.joined(weight, names)) {
+                return files.locate_joined(&pieces, &weight.shape).map_err(Problem::Dtype);
+            }
         }
         let stored_as = self.stored_as(&weight.name, names).ok_or_else(|| self.missing(weight, names))?;
         let stored = self.shape(&stored_as).unwrap_or_default();

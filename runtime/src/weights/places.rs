@@ -19,6 +19,8 @@ impl Weights {
                 Some(codes) => modules.get(files.module(&codes)?).cloned(),
                 None => files.entries.contains_key(&name).then(|| vec![name]),
             });
+            let held = |pieces: &Vec<String>| pieces.iter().all(|name| files.entries.contains_key(name));
+            let stored = stored.or_else(|| names::joined(&weight.name, names).into_iter().find(held));
             let entries = stored.into_iter().flatten().filter_map(|name| files.entries.get(&name));
             places.extend(entries.map(|entry| (entry.path.as_path(), [entry.offset, entry.length])));
         }

@@ -6,7 +6,7 @@ use std::thread;
 
 use safetensors::Dtype as Stored;
 
-use super::{Files, Names, Problem, WeightData, Weights, names};
+use super::{Files, Names, Problem, Shapes, WeightData, Weights, names};
 use crate::Error;
 use crate::graph::Weight;
 use crate::weights::published::{self, Module};
@@ -75,10 +75,12 @@ impl Files {
 impl Weights {
     /// Each weight; those that must be unpacked, dequantized or updated on all cores.
     pub(super) fn find_all(&self, wanted: &[Weight], names: &Names) -> Vec<Result<WeightData, Problem>> {
+        let shapes: Shapes<'_> =
+            wanted.iter().map(|weight| (weight.name.as_str(), weight.shape.as_slice())).collect();
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let made = matches!(self, Self::Files(files) if files.are_quantized() || files.are_updated());
         if threads == 1 || !made || cfg!(target_family = "wasm") {
-            return wanted.iter().map(|weight| self.find(weight, names)).collect();
+            return wanted.iter().map(|weight| self.find(weight, names, &shapes)).collect();
         }
         let next = AtomicUsize::new(0);
         let found: Vec<_> = wanted.iter().map(|_| OnceLock::new()).collect();
@@ -89,7 +91,7 @@ impl Weights {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         wanted.get(index).zip(found.get(index))
                     } {
-                        let _ = into.set(self.find(weight, names));
+                        let _ = into.set(self.find(weight, names, &shapes));
                     }
                 });
             }
@@ -99,7 +101,12 @@ impl Weights {
     }
 
     /// A quantized weight; none where it is not.
-    pub(super) fn quantized(&self, weight: &Weight, names: &Names) -> Option<Result<WeightData, Problem>> {
+    pub(super) fn quantized(
+        &self,
+        weight: &Weight,
+        names: &Names,
+        shapes: &Shapes<'_>,
+    ) -> Option<Result<WeightData, Problem>> {
         let Self::Files(files) = self else { return None };
         let found = |name: String| files.codes(&name).map(|codes| (name, codes));
         if let Some((name, codes)) = names::candidates(&weight.name, names).into_iter().find_map(found) {
@@ -114,13 +121,14 @@ impl Weights {
             return Some(decoded.map_err(Problem::Quantized));
         }
         let fused = names::fused(&weight.name, names).into_iter();
-        let (name, codes, count, part) = fused
-            .filter(|_| weight.shape.len() == 2)
-            .filter_map(|fused| fused.rows().map(|run| (fused.name, run)))
-            .find_map(|(name, (part, count))| found(name).map(|(name, codes)| (name, codes, count, part)))?;
-        let whole = Weight { shape: vec![weight.shape[0] * count, weight.shape[1]], ..weight.clone() };
+        let &[own, width] = weight.shape.as_slice() else { return None };
+        let (name, codes, run) = fused
+            .filter_map(|fused| fused.rows(own, shapes).map(|run| (fused.name, run)))
+            .find_map(|(name, run)| found(name).map(|(name, codes)| (name, codes, run)))?;
+        let rows = own / run.length.max(1) * run.of;
+        let whole = Weight { shape: vec![rows, width], ..weight.clone() };
         let narrowed = |data: WeightData| WeightData {
-            bytes: data.bytes.part(part, count),
+            bytes: data.bytes.part(run),
             shape: weight.shape.clone(),
             ..data
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bytes, Names, WeightData, Weights, names};
+use super::{Bytes, Names, Shapes, WeightData, Weights, names};
 use crate::graph::{Dtype, Weight};
 
 /// What a checkpoint's files hold of a graph's weights.
@@ -19,8 +19,10 @@ impl Weights {
     pub(crate) fn survey(&self, wanted: &[Weight], unused: &[String], names: &Names) -> Survey {
         let mut read = vec![];
         let mut missing = vec![];
+        let shapes: Shapes<'_> =
+            wanted.iter().map(|weight| (weight.name.as_str(), weight.shape.as_slice())).collect();
         for weight in wanted {
-            match self.holder(weight, names) {
+            match self.holder(weight, names, &shapes) {
                 Ok(stored_as) => read.push(WeightData {
                     dtype: Dtype::F32,
                     shape: vec![],
@@ -34,7 +36,7 @@ impl Weights {
     }
 
     /// The tensor that holds a weight, alone or among others.
-    fn holder(&self, weight: &Weight, names: &Names) -> Result<String, String> {
+    fn holder(&self, weight: &Weight, names: &Names, shapes: &Shapes<'_>) -> Result<String, String> {
         match self.stored_as(&weight.name, names) {
             // The codes of a quantized weight have a shape of their own.
             Some(name) if matches!(self, Self::Files(files) if files.codes(&name).is_some()) => Ok(name),
@@ -45,9 +47,10 @@ impl Weights {
             }
             None => {
                 let mut fused = names::fused(&weight.name, names).into_iter();
-                let fits = |fused: &names::Fused| fused.run(self.shape(&fused.name)?, &weight.shape);
+                let fits = |fused: &names::Fused| fused.run(self.shape(&fused.name)?, &weight.shape, shapes);
                 let found = fused.find(|fused| fits(fused).is_some());
-                found.map(|fused| fused.name).ok_or_else(|| format!("`{}`", weight.name))
+                let joined = || self.joined(weight, names)?.into_iter().next();
+                found.map(|fused| fused.name).or_else(joined).ok_or_else(|| format!("`{}`", weight.name))
             }
         }
     }

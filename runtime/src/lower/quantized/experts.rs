@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::{Kernels, Parts, Weights};
 use crate::graph::{Dtype, ExpertBlocks, ExpertLinearOp, Graph, Op, Operation, Tensor};
 use crate::lower::target::{Experts, Target};
-use crate::weights::{BlockQuantized, Bytes, WeightData, Zeros};
+use crate::weights::{BlockQuantized, Bytes, Run, WeightData, Zeros};
 use crate::{Result, dims};
 
 /// Whether the target has a kernel for the selected experts of a graph: quantized ones are all of one form, which it runs as it is.
@@ -99,7 +99,11 @@ pub(in crate::lower) fn dequantized_experts(
             return Ok(None);
         }
         for expert in 0..each {
-            let run = blocks.rows(expert * runs + part.start / part.len(), each * runs);
+            let run = blocks.rows(Run {
+                first: expert * runs + part.start / part.len(),
+                length: 1,
+                of: each * runs,
+            });
             let Some(form) = kernels.linear(&BlockQuantized { batch: None, ..run })? else { return Ok(None) };
             let form = form.widened(form.bits.max(4))?.with_scales_in(Dtype::F32)?;
             pieces.push(form);

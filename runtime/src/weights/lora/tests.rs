@@ -40,7 +40,7 @@ fn opened(
 fn merged(lora: &Lora, name: &str, shape: &[usize]) -> Vec<f32> {
     let bytes = Bytes::memory(vec![0; 4 * shape.iter().product::<usize>()]);
     let weight = WeightData { dtype: Dtype::F32, shape: shape.to_vec(), stored_as: name.to_owned(), bytes };
-    let merged = lora.merged(weight, (0, 1)).unwrap();
+    let merged = lora.merged(weight, Run::WHOLE).unwrap();
     floats(&merged.bytes.read().unwrap(), Stored::F32).unwrap()
 }
 
