@@ -160,9 +160,10 @@ impl Reading<'_> {
         self.expression(&whole, Kind::Bool)
     }
 
-    /// `{of: rope_parameters, kind: full_attention, theta: 1e6, legacy_theta: rope_local_base_freq}`.
+    /// `{of: rope_parameters, kind: full_attention, theta: 1e6, legacy_theta: rope_local_base_freq}`, or
+    /// `{of: rope_parameters, scaled: layer in rope_scaling_layers}`.
     fn rope(&self, node: &Node) -> Found<Value> {
-        self.keys(node, &["of", "kind", "theta", "legacy_theta"])?;
+        self.keys(node, &["of", "kind", "theta", "legacy_theta", "scaled"])?;
         let theta = join(self.key, "theta");
         let Some(of) = node.get("of") else {
             let (key, base) = self.entry(node, "theta", "the base of the frequencies")?;
@@ -175,6 +176,10 @@ impl Reading<'_> {
             if let Some(kind) = node.get("kind") {
                 let message = format!("`{field}` is the same for all kinds of layers");
                 return Err(Box::new(kind.at.problem(join(self.key, "kind"), message)));
+            }
+            if let Some(scaled) = node.get("scaled") {
+                let scaled = self.checked(scaled, &join(self.key, "scaled"), Kind::Bool, false)?;
+                return Ok(format!("nn::rope_scaled(&{rust}, {})", scaled.rust(Kind::Bool, false)).into());
             }
             let (_, base) = self.entry(node, "theta", "the base where it is not that of `of`")?;
             let base = self.checked(base, &theta, Kind::F64, true)?.rust(Kind::F64, true);

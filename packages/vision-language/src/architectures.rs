@@ -141,6 +141,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::mm_grounding_dino::Model>(),
     #[cfg(feature = "modernvbert")]
     DynArchitecture::of::<crate::modernvbert::Model>(),
+    #[cfg(feature = "molmo2")]
+    DynArchitecture::of::<crate::molmo2::Model>(),
     #[cfg(feature = "muse_glimmer")]
     DynArchitecture::of::<crate::muse_glimmer::Model>(),
     #[cfg(feature = "omdet-turbo")]

@@ -141,6 +141,8 @@ pub use weft_mllama as mllama;
 pub use weft_mm_grounding_dino as mm_grounding_dino;
 #[cfg(feature = "modernvbert")]
 pub use weft_modernvbert as modernvbert;
+#[cfg(feature = "molmo2")]
+pub use weft_molmo2 as molmo2;
 #[cfg(feature = "muse_glimmer")]
 pub use weft_muse_glimmer as muse_glimmer;
 #[cfg(feature = "omdet-turbo")]

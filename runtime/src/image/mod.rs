@@ -41,6 +41,7 @@ mod newline_rows;
 mod normalize;
 mod padded;
 mod patches;
+mod pooled_rows;
 mod position_squares;
 mod processor;
 mod processors;
@@ -105,6 +106,7 @@ pub use padded::{
     fractional_position_ids, patch_attention_mask, unpadded_image_rows, unpadded_patches,
     whole_fractional_position_ids, whole_patch_attention_mask,
 };
+pub use pooled_rows::pooled_rows;
 pub use position_squares::{placed_patches, position_squares};
 pub use processor::ImageProcessor;
 pub use prompts::{

@@ -59,6 +59,11 @@ pub fn rope_with(rope: &RopeParameters, theta: Option<f64>) -> RopeParameters {
     RopeParameters { rope_theta: theta.unwrap_or(rope.rope_theta), ..rope.clone() }
 }
 
+/// Rotary embeddings as they are, or where positions are not to be scaled plain ones of the same base (`rope_scaling_layers`).
+pub fn rope_scaled(rope: &RopeParameters, scaled: bool) -> RopeParameters {
+    if scaled { rope.clone() } else { RopeParameters::of(rope.rope_theta) }
+}
+
 /// Rope parameters of a layer type, or default ones of base `theta`.
 pub fn layer_type_rope(ropes: &BTreeMap<String, RopeParameters>, kind: &str, theta: f64) -> RopeParameters {
     ropes.get(kind).cloned().unwrap_or_else(|| RopeParameters::of(theta))

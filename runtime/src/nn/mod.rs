@@ -58,6 +58,7 @@ mod multi_head;
 mod nearest_mask;
 mod norms;
 mod packed_attention;
+mod patch_pooling;
 mod patches;
 mod phrases;
 mod pixel_patches;
@@ -148,7 +149,7 @@ pub use inverted_residual::{InvertedResidual, make_divisible};
 pub use istft::istft_head;
 pub use keypoints::{log_optimal_transport, log_sum_exp, mutual_matches, other_of_pair, suppress_non_maxima};
 pub use latent_attention::LatentAttention;
-pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
+pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_scaled, rope_with};
 pub use lightning::{lightning_attention, lightning_slopes};
 pub use local_blocks::{LocalBlocks, block_local_mask};
 pub use lstm::Lstm;
@@ -171,6 +172,7 @@ pub use norms::{
     layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset, rms_or_layer_norm,
 };
 pub use packed_attention::packed_attention;
+pub use patch_pooling::pool_patches;
 pub use patches::{
     expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_by_weights,
     interpolate_pos_encoding, mask_patches, mean_patches, merge_features, patch_embedding, pixel_shuffle,

@@ -74,6 +74,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "mllama", category: "vision-language", model_types: &["mllama"] },
     KnownModel { name: "mm-grounding-dino", category: "vision-language", model_types: &["mm-grounding-dino"] },
     KnownModel { name: "modernvbert", category: "vision-language", model_types: &["modernvbert"] },
+    KnownModel { name: "molmo2", category: "vision-language", model_types: &["molmo2"] },
     KnownModel { name: "muse_glimmer", category: "vision-language", model_types: &["muse_glimmer"] },
     KnownModel { name: "omdet-turbo", category: "vision-language", model_types: &["omdet-turbo"] },
     KnownModel { name: "ovis2", category: "vision-language", model_types: &["ovis2"] },

@@ -18,6 +18,7 @@ from weft_reference.models.vision_language.hunyuan import HUNYUAN
 from weft_reference.models.vision_language.kimi import KIMI
 from weft_reference.models.vision_language.local_views import LOCAL_VIEWS
 from weft_reference.models.vision_language.merged import MERGED
+from weft_reference.models.vision_language.molmo import MOLMO
 from weft_reference.models.vision_language.muse import MUSE
 from weft_reference.models.vision_language.native import NATIVE
 from weft_reference.models.vision_language.nested import NESTED
@@ -287,5 +288,5 @@ TILED = (
 
 FAMILIES = (
     *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS + DOCLING),
-    *(ERNIE + FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + MUSE + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
+    *(ERNIE + FASTVIT + HUNYUAN + KIMI + LOCAL_VIEWS + MOLMO + MUSE + PADDLEOCR_VL + PERCEPTION + QUERIES + RADIO + TOWERS + WINDOWED),
 )
