@@ -13,6 +13,8 @@ pub static ARCHITECTURES: &[DynArchitecture] = &[
     DynArchitecture::of::<crate::instructblipvideo::Model>(),
     #[cfg(feature = "llava_next_video")]
     DynArchitecture::of::<crate::llava_next_video::Model>(),
+    #[cfg(feature = "pe_video")]
+    DynArchitecture::of::<crate::pe_video::Model>(),
     #[cfg(feature = "sam2_video")]
     DynArchitecture::of::<crate::sam2_video::Model>(),
     #[cfg(feature = "sam3_tracker_video")]

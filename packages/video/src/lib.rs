@@ -13,6 +13,8 @@ pub use weft_edgetam_video as edgetam_video;
 pub use weft_instructblipvideo as instructblipvideo;
 #[cfg(feature = "llava_next_video")]
 pub use weft_llava_next_video as llava_next_video;
+#[cfg(feature = "pe_video")]
+pub use weft_pe_video as pe_video;
 #[cfg(feature = "sam2_video")]
 pub use weft_sam2_video as sam2_video;
 #[cfg(feature = "sam3_tracker_video")]

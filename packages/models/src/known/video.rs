@@ -10,6 +10,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "edgetam_video", category: "video", model_types: &["edgetam_video"] },
     KnownModel { name: "instructblipvideo", category: "video", model_types: &["instructblipvideo"] },
     KnownModel { name: "llava_next_video", category: "video", model_types: &["llava_next_video"] },
+    KnownModel { name: "pe_video", category: "video", model_types: &["pe_video"] },
     KnownModel { name: "sam2_video", category: "video", model_types: &["sam2_video"] },
     KnownModel { name: "sam3_tracker_video", category: "video", model_types: &["sam3_tracker_video"] },
     KnownModel { name: "sam3_video", category: "video", model_types: &["sam3_video"] },

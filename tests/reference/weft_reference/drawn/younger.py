@@ -13,8 +13,8 @@ from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store
 from weft_reference.drawn.pictures import pixels
 from weft_reference.drawn.segmenters import prompts
-from weft_reference.inputs import floats, integers
-from weft_reference.models import deimv2, pp_doclayout, sam2, sam2_video, sam3, sam3_video
+from weft_reference.inputs import floats, integers, text_batch
+from weft_reference.models import deimv2, pe_video, pp_doclayout, sam2, sam2_video, sam3, sam3_video
 
 
 def heads_and_width(rng: Random) -> Changes:
@@ -99,6 +99,21 @@ def named(rng: Random, path: str) -> Case:
     return Case(path, "Sam3VideoModel", config, inputs, "Drawn at random.", store(rng), within=within)
 
 
+def seen(rng: Random, path: str) -> Case:
+    """Videos and texts of any lengths, some padded."""
+    heads, kv, pooled = rng.choice((2, 4)), rng.choice((1, 2)), rng.choice((1, 2))
+    network: Changes = {"embed_dim": 16 * rng.randint(1, 2), "depth": rng.randint(1, 3), "num_heads": rng.choice((1, 2)), "attn_pool_num_heads": pooled}
+    network |= {"init_values": rng.choice((0.1, None)), "ref_feat_shape": [rng.randint(2, 9)] * 2, "mlp_ratio": rng.choice((1.5, 3.0))}
+    network = {name: value for name, value in network.items() if value is not None}
+    sizes: Changes = {"num_attention_heads": heads, "num_key_value_heads": kv, "head_dim": rng.choice((4, 8)), "num_hidden_layers": rng.randint(1, 3)}
+    sizes |= {"hidden_size": rng.randint(8, 30), "attention_bias": rng.random() < 0.5, "hidden_act": rng.choice(ACTIVATIONS)}
+    count, frames = rng.randint(1, 3), rng.randint(2, 6)
+    given = pe_video.videos(path, frames, rng.random() < 0.7, count)
+    texts = text_batch(99, tuple(rng.randint(2, 9) for _ in range(rng.randint(1, 3))), "right", key=path)
+    del texts["token_type_ids"]
+    return Case(path, "PeVideoModel", pe_video.config(arguments=network, **sizes), {**texts, **given}, "Drawn at random.", store(rng))
+
+
 def in_context(rng: Random, path: str) -> Case:
     patch, layers = rng.choice((2, 4)), rng.randint(2, 5)
     rows, columns, merge = rng.randint(2, 5), rng.randint(2, 6), rng.randrange(layers)
@@ -171,6 +186,7 @@ DRAWN = {
     "edgetam_video": partial(followed, "edgetam_video", "EdgeTamVideo"),
     "sam3_tracker_video": partial(followed, "sam3_tracker_video", "Sam3TrackerVideo"),
     "sam3_video": named,
+    "pe_video": seen,
     "seggpt": in_context,
     "depth_pro": patches,
     "tipsv2_dpt": dense,
