@@ -306,6 +306,47 @@ fn of_each_prompt(g: &mut Graph, map: &Tensor) -> Result<Tensor> {
     g.flatten(&map, 0..2)
 }
 
+/// The mask of an object `[batch, 1, rows, columns]` and the token that it is of `[batch, hidden_size]`: the best of several, or one
+/// that leaves nothing open unless it is unstable (`_dynamic_multimask_via_stability`).
+fn best_mask(g: &mut Graph, c: &Config, decoded: &Decoded) -> Result<(Tensor, Tensor)> {
+    let (m, count) = (&c.mask_decoder_config, c.mask_decoder_config.num_multimask_outputs + 1);
+    let several = g.input(Input::i64("multimask_output", dims![BATCH]).or(InputDefault::Ones));
+    let zero = g.integer(0);
+    let several = g.binary(Binary::Greater, &several, &zero)?;
+    let scores = g.slice(&decoded.scores, 1, 1..count)?;
+    let best = g.argmax(&scores, 1)?;
+    let mut of_best = |of: &Tensor| {
+        let several = g.slice(of, 1, 1..count)?;
+        g.gather_batched(&several, &best)
+    };
+    let (best_mask, best_token) = (of_best(&decoded.masks)?, of_best(&decoded.tokens)?);
+    let (mut mask, token) = (g.take(&decoded.masks, 1, 0)?, g.take(&decoded.tokens, 1, 0)?);
+    if m.dynamic_multimask_via_stability {
+        let mut area = |above: f64| {
+            let least = g.scalar(above as f32);
+            let inside = g.binary(Binary::Greater, &mask, &least)?;
+            let inside = g.cast(&inside, Dtype::F32);
+            g.reduce(Reduction::Sum, &inside, &[1, 2], true)
+        };
+        let delta = m.dynamic_multimask_stability_delta;
+        let (inner, outer) = (area(delta)?, area(-delta)?);
+        let (one, least) = (g.scalar(1.0), g.scalar(m.dynamic_multimask_stability_thresh as f32));
+        let some = g.binary(Binary::Max, &outer, &one)?;
+        let stability = g.div(&inner, &some)?;
+        let stable = g.binary(Binary::GreaterOrEqual, &stability, &least)?;
+        let empty = g.binary(Binary::Less, &outer, &one)?;
+        let stable = g.binary(Binary::Or, &stable, &empty)?;
+        mask = g.select(&stable, &mask, &best_mask)?;
+    }
+    let [of_tokens, of_masks] = [
+        g.reshape(&several, dims![BATCH, 1])?,
+        g.reshape(&several, dims![BATCH, 1, 1])?,
+    ];
+    let token = g.select(&of_tokens, &best_token, &token)?;
+    let mask = g.select(&of_masks, &best_mask, &mask)?;
+    Ok((g.unsqueeze(&mask, 1)?, token))
+}
+
 /// One step of `propagate_in_video_iterator` for each object: masks of it in a frame, the pointer at it, and the memory of this frame;
 /// the frame's features are given, or of `pixel_values`.
 fn segmented_frame(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -430,47 +471,6 @@ fn segmented(g: &mut Graph, c: &Config, [fine, middle, frame, ]: &[Tensor; 3]) -
 /// The error of a configuration that the graph is not made for.
 fn refused(op: &str, problem: String) -> Error {
     Error::Graph { op: op.to_owned(), scope: String::new(), problem }
-}
-
-/// The mask of an object `[batch, 1, rows, columns]` and the token that it is of `[batch, hidden_size]`: the best of several, or one
-/// that leaves nothing open unless it is unstable (`_dynamic_multimask_via_stability`).
-fn best_mask(g: &mut Graph, c: &Config, decoded: &Decoded) -> Result<(Tensor, Tensor)> {
-    let (m, count) = (&c.mask_decoder_config, c.mask_decoder_config.num_multimask_outputs + 1);
-    let several = g.input(Input::i64("multimask_output", dims![BATCH]).or(InputDefault::Ones));
-    let zero = g.integer(0);
-    let several = g.binary(Binary::Greater, &several, &zero)?;
-    let scores = g.slice(&decoded.scores, 1, 1..count)?;
-    let best = g.argmax(&scores, 1)?;
-    let mut of_best = |of: &Tensor| {
-        let several = g.slice(of, 1, 1..count)?;
-        g.gather_batched(&several, &best)
-    };
-    let (best_mask, best_token) = (of_best(&decoded.masks)?, of_best(&decoded.tokens)?);
-    let (mut mask, token) = (g.take(&decoded.masks, 1, 0)?, g.take(&decoded.tokens, 1, 0)?);
-    if m.dynamic_multimask_via_stability {
-        let mut area = |above: f64| {
-            let least = g.scalar(above as f32);
-            let inside = g.binary(Binary::Greater, &mask, &least)?;
-            let inside = g.cast(&inside, Dtype::F32);
-            g.reduce(Reduction::Sum, &inside, &[1, 2], true)
-        };
-        let delta = m.dynamic_multimask_stability_delta;
-        let (inner, outer) = (area(delta)?, area(-delta)?);
-        let (one, least) = (g.scalar(1.0), g.scalar(m.dynamic_multimask_stability_thresh as f32));
-        let some = g.binary(Binary::Max, &outer, &one)?;
-        let stability = g.div(&inner, &some)?;
-        let stable = g.binary(Binary::GreaterOrEqual, &stability, &least)?;
-        let empty = g.binary(Binary::Less, &outer, &one)?;
-        let stable = g.binary(Binary::Or, &stable, &empty)?;
-        mask = g.select(&stable, &mask, &best_mask)?;
-    }
-    let [of_tokens, of_masks] = [
-        g.reshape(&several, dims![BATCH, 1])?,
-        g.reshape(&several, dims![BATCH, 1, 1])?,
-    ];
-    let token = g.select(&of_tokens, &best_token, &token)?;
-    let mask = g.select(&of_masks, &best_mask, &mask)?;
-    Ok((g.unsqueeze(&mask, 1)?, token))
 }
 
 /// The memory of other frames that a frame attends to.

@@ -24,6 +24,8 @@ pub struct Inputs {
     pub input_boxes: Option<Array3<f32>>,
     /// A mask of each image, logits at a quarter of its resolution. `[batch, 1, mask_size, mask_size]`
     pub input_masks: Option<Array4<f32>>,
+    /// 1 for the best of several masks, 0 for one that leaves nothing open. `[batch]`
+    pub multimask_output: Option<Array1<i64>>,
     /// How many frames before this one each of them is; 0 for one with prompts, -1 for none. `[batch, frames]`
     pub memory_offsets: Option<Array2<i64>>,
     /// Pointers at the object in other frames, as the model gave them. `[batch, pointers, hidden_size]`
@@ -36,8 +38,6 @@ pub struct Inputs {
     pub maskmem_features: Option<Array4<f32>>,
     /// Masks of objects, 1 and 0, which stand for themselves in place of prompts. `[batch, 1, image_size, image_size]`
     pub mask_inputs: Option<Array4<f32>>,
-    /// 1 for the best of several masks, 0 for one that leaves nothing open. `[batch]`
-    pub multimask_output: Option<Array1<i64>>,
 }
 
 impl Inputs {
@@ -49,21 +49,21 @@ impl Inputs {
             input_points: None,
             input_boxes: None,
             input_masks: None,
+            multimask_output: None,
             memory_offsets: None,
             object_pointers: None,
             pointer_offsets: None,
             is_mask_from_pts: None,
             maskmem_features: None,
             mask_inputs: None,
-            multimask_output: None,
         }
     }
 }
 
 weft::inputs!(
     Inputs { pixel_values, input_labels, input_points, input_boxes, input_masks,
-    memory_offsets, object_pointers, pointer_offsets, is_mask_from_pts, maskmem_features,
-    mask_inputs, multimask_output }
+    multimask_output, memory_offsets, object_pointers, pointer_offsets, is_mask_from_pts,
+    maskmem_features, mask_inputs }
 );
 
 /// `EdgeTamVideoModel`: Masks of an object in a frame of a video, and its memory of this frame (`EdgeTamVideoModel`).

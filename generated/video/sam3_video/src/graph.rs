@@ -59,7 +59,7 @@ fn sam3_video(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
             tracker::output_maps(g, &maps)
         }
         GraphKind::Detection => {
-            let [count, width] = detector::patches(&c.detector_config);
+            let [count, width] = detector::states_shape(&c.detector_config);
             let last = g.input(Input::f32("last_hidden_state", dims![BATCH, count, width]));
             let found = detect(g, &last)?;
             DETECTED.iter().zip(&found).try_for_each(|(name, output)| g.output(name, output))

@@ -58,13 +58,6 @@ fn neck(g: &mut Graph, c: &Config, w: &Scope, last: &Tensor) -> Result<Vec<Tenso
     vision::neck(g, &c.vision_config, w, last)
 }
 
-/// As many hidden states as images have patches, and how wide they are.
-fn patches(c: &Config) -> [usize; 2] {
-    let own = &c.vision_config.backbone_config;
-    let side = own.image_size / own.patch_size;
-    [side * side, own.hidden_size]
-}
-
 /// What a text names in images, of the image encoder's hidden states (`Sam3Model`), in the order of [`OUTPUTS`].
 fn detected(g: &mut Graph, c: &Config, w: &Scope, last: &Tensor) -> Result<[Tensor; 6]> {
     // Of boxes as prompts, which are not given.
@@ -363,6 +356,29 @@ fn box_bias(
     g.transpose(&bias, &[0, 3, 1, 2])
 }
 
+/// How well object queries x `[batch, num_queries, hidden_size]` fit the text (`Sam3DotProductScoring`): `[batch, num_queries]`.
+fn scores(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, prompt: &Prompt) -> Result<Tensor> {
+    let (width, inner) = (c.detr_decoder_config.hidden_size, c.detr_decoder_config.intermediate_size);
+    let h = mlp(g, &w.scope("text_mlp"), &prompt.features, &[inner, width])?;
+    let h = g.add(&h, &prompt.features)?;
+    let h = g.layer_norm(&w.scope("text_mlp_out_norm"), &h, EPSILON)?;
+    let valid = g.cast(&prompt.attention_mask, Dtype::F32);
+    let valid = g.unsqueeze(&valid, 2)?;
+    let count = g.reduce(Reduction::Sum, &valid, &[1], true)?;
+    let one = g.scalar(1.0);
+    let count = g.binary(Binary::Max, &count, &one)?;
+    let h = g.mul(&h, &valid)?;
+    let sum = g.reduce(Reduction::Sum, &h, &[1], true)?;
+    let pooled = g.div(&sum, &count)?;
+    let text = g.linear(&w.scope("text_proj"), &pooled, width)?;
+    let queries = g.linear(&w.scope("query_proj"), x, width)?;
+    let text = g.transpose(&text, &[0, 2, 1])?;
+    let scores = g.matmul(&queries, &text)?;
+    let scores = g.scale(&scores, 1.0 / (width as f64).sqrt())?;
+    let scores = g.clip(&scores, -12.0, 12.0)?;
+    g.squeeze(&scores, 2)
+}
+
 /// Masks of the object queries `[batch, num_queries, rows, columns]`, and of all objects together `[batch, 1, rows, columns]`
 /// (`Sam3MaskDecoder`), of feature maps, the largest first, in whose smallest one's place the detector's patches stand.
 fn mask_decoder(
@@ -417,27 +433,4 @@ fn mask_decoder(
     let masks = nn::mask_logits(g, &factors, &projected)?;
     let semantic = g.conv(&w.scope("semantic_projection"), &map, &Conv::new(1, &[1, 1]))?;
     Ok((masks, semantic))
-}
-
-/// How well object queries x `[batch, num_queries, hidden_size]` fit the text (`Sam3DotProductScoring`): `[batch, num_queries]`.
-fn scores(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, prompt: &Prompt) -> Result<Tensor> {
-    let (width, inner) = (c.detr_decoder_config.hidden_size, c.detr_decoder_config.intermediate_size);
-    let h = mlp(g, &w.scope("text_mlp"), &prompt.features, &[inner, width])?;
-    let h = g.add(&h, &prompt.features)?;
-    let h = g.layer_norm(&w.scope("text_mlp_out_norm"), &h, EPSILON)?;
-    let valid = g.cast(&prompt.attention_mask, Dtype::F32);
-    let valid = g.unsqueeze(&valid, 2)?;
-    let count = g.reduce(Reduction::Sum, &valid, &[1], true)?;
-    let one = g.scalar(1.0);
-    let count = g.binary(Binary::Max, &count, &one)?;
-    let h = g.mul(&h, &valid)?;
-    let sum = g.reduce(Reduction::Sum, &h, &[1], true)?;
-    let pooled = g.div(&sum, &count)?;
-    let text = g.linear(&w.scope("text_proj"), &pooled, width)?;
-    let queries = g.linear(&w.scope("query_proj"), x, width)?;
-    let text = g.transpose(&text, &[0, 2, 1])?;
-    let scores = g.matmul(&queries, &text)?;
-    let scores = g.scale(&scores, 1.0 / (width as f64).sqrt())?;
-    let scores = g.clip(&scores, -12.0, 12.0)?;
-    g.squeeze(&scores, 2)
 }
