@@ -3,6 +3,7 @@
 //! Reference: `Sam3VideoProcessor`, `Sam3VideoInferenceSession`, and `forward` and `propagate_in_video_iterator` of `Sam3VideoModel`.
 
 mod association;
+mod frames;
 mod masks;
 mod session;
 mod thresholds;
@@ -11,7 +12,8 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-pub use self::session::{ConceptFrames, ConceptSession};
+pub use self::frames::ConceptFrames;
+pub use self::session::ConceptSession;
 use self::thresholds::Thresholds;
 use super::batches::TextModel;
 use super::builder::opened;

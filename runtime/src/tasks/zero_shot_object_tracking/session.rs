@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ndarray::{Array1, Array2, Array4, ArrayD, ArrayView3, Axis, Ix3, s};
+use ndarray::{Array1, Array2, Array4, ArrayD, ArrayView3, Axis, Ix3};
 
 use super::association::{Association, Detected, Followed, Frame, Hotstart, recently_occluded};
-use super::masks::{apart, fill_holes, is_nonempty, non_maximum_suppression, suppress_shrunk};
-use super::{ConceptFrame, ConceptObject, ConceptOptions, ZeroShotObjectTracking};
+use super::frames::{ConceptFrames, Found};
+use super::masks::{fill_holes, is_nonempty, non_maximum_suppression, suppress_shrunk};
+use super::{ConceptFrame, ConceptOptions, ZeroShotObjectTracking};
 use crate::any_model::AnyModel;
-use crate::image::{Image, Interpolated, Interpolation, Mask, Pixels};
-use crate::tasks::object_tracking::{Remembered, TrackedObject, video_logits};
+use crate::image::{Image, Interpolated, Interpolation, Pixels};
+use crate::tasks::object_tracking::{Remembered, TrackedObject};
 use crate::tasks::outputs::output;
-use crate::tasks::{Bounds, Propagation, TextOptions};
+use crate::tasks::{Propagation, TextOptions};
 use crate::text::{Padding, Text};
 use crate::video::Video;
 use crate::{Error, GraphKind, Result, Value, Values};
@@ -27,8 +28,8 @@ const REMOVED: f32 = -1e4;
 
 /// A text that names objects.
 #[derive(Debug)]
-struct Prompt {
-    label: String,
+pub(super) struct Prompt {
+    pub(super) label: String,
     values: Values,
 }
 
@@ -42,33 +43,21 @@ struct Object {
     last_occluded: Option<i64>,
 }
 
-/// What a frame shows, before objects are hidden that later frames drop.
-#[derive(Debug)]
-struct Found {
-    frame_idx: usize,
-    /// Logits of objects' masks, `[rows, columns]`.
-    masks: BTreeMap<i64, Array2<f32>>,
-    /// How sure the detector was of objects, and the tracker is of them in this frame.
-    scores: BTreeMap<i64, f32>,
-    tracker_scores: BTreeMap<i64, f32>,
-    hidden: BTreeSet<i64>,
-}
-
 /// A video in which objects that texts name are found and followed.
 #[derive(Debug)]
 pub struct ConceptSession<'a, A> {
-    tracker: &'a ZeroShotObjectTracking<A>,
+    pub(super) tracker: &'a ZeroShotObjectTracking<A>,
     /// Its frames; none where they come one by one.
-    video: Option<&'a Video>,
-    prompts: Vec<Prompt>,
+    pub(super) video: Option<&'a Video>,
+    pub(super) prompts: Vec<Prompt>,
     options: ConceptOptions,
-    size: Option<Pixels>,
+    pub(super) size: Option<Pixels>,
     pushed: usize,
     objects: Vec<Object>,
     /// Which text names an object, of all that ever were.
-    texts: BTreeMap<i64, usize>,
+    pub(super) texts: BTreeMap<i64, usize>,
     scores: BTreeMap<i64, f32>,
-    hotstart: Hotstart,
+    pub(super) hotstart: Hotstart,
     next_id: i64,
 }
 
@@ -184,7 +173,7 @@ impl<'a, A: AnyModel> ConceptSession<'a, A> {
     }
 
     /// Finds what the texts name in a frame, and follows objects into it (`_det_track_one_frame`).
-    fn looked_at(&mut self, frame: Frame, image: &Image) -> Result<Found> {
+    pub(super) fn looked_at(&mut self, frame: Frame, image: &Image) -> Result<Found> {
         self.sized(image)?;
         let tracker = self.tracker;
         let thresholds = &tracker.thresholds;
@@ -436,98 +425,6 @@ impl<'a, A: AnyModel> ConceptSession<'a, A> {
         }
         Ok(())
     }
-
-    /// Objects of a frame in the video's size, without those that were dropped since (`postprocess_outputs`).
-    fn answer(&self, found: Found) -> Result<ConceptFrame> {
-        let Found { frame_idx, masks, scores, tracker_scores, hidden } = found;
-        let size = self.size.unwrap_or_default();
-        let shown = |object: &i64| !hidden.contains(object) && !self.hotstart.removed.contains(object);
-        let masks: Vec<(i64, Array2<f32>)> = masks.into_iter().filter(|(object, _)| shown(object)).collect();
-        let mut objects = vec![];
-        if masks.is_empty() {
-            return Ok(ConceptFrame { frame_idx, objects });
-        }
-        let logits = video_logits(&masks.iter().map(|(_, mask)| mask).collect::<Vec<_>>(), size, false)?;
-        let there: Vec<usize> = (0..masks.len())
-            .filter(|index| logits.slice(s![*index, .., ..]).iter().any(|logit| *logit > 0.0))
-            .collect();
-        let whole = logits.select(Axis(0), &there).mapv(|logit| logit > 0.0);
-        let ids: Vec<i64> = there.iter().map(|index| masks[*index].0).collect();
-        let texts: Vec<usize> =
-            ids.iter().map(|object| self.texts.get(object).copied().unwrap_or_default()).collect();
-        let mut own = whole.clone();
-        if ids.len() > 1 {
-            let of_tracker = |object: &i64| tracker_scores.get(object).copied().unwrap_or_default();
-            apart(&mut own, &ids.iter().map(of_tracker).collect::<Vec<_>>(), &texts);
-        }
-        for (index, (object_id, text)) in ids.into_iter().zip(texts).enumerate() {
-            let score = scores.get(&object_id).copied().unwrap_or_default();
-            let label = self.prompts.get(text).map(|prompt| prompt.label.clone()).unwrap_or_default();
-            let bounds = outermost(&whole.index_axis(Axis(0), index).to_owned());
-            let mask = Mask::new(own.index_axis(Axis(0), index).to_owned());
-            objects.push(ConceptObject { object_id, label, score, bounds, mask });
-        }
-        Ok(ConceptFrame { frame_idx, objects })
-    }
-}
-
-/// The frames of a session, tracked as they are asked for.
-#[derive(Debug)]
-pub struct ConceptFrames<'s, 'a, A> {
-    session: &'s mut ConceptSession<'a, A>,
-    frames: std::vec::IntoIter<usize>,
-    reverse: bool,
-    /// Frames that were looked at, whose answers wait.
-    waiting: VecDeque<Found>,
-}
-
-impl<A: AnyModel> ConceptFrames<'_, '_, A> {
-    fn answered(&mut self) -> Result<Option<ConceptFrame>> {
-        let delay = self.session.tracker.thresholds.hotstart_delay.max(1);
-        while self.waiting.len() < delay {
-            let Some(index) = self.frames.next() else { break };
-            let Some(image) = self.session.video.and_then(|video| video.frames().get(index)) else { break };
-            let frame = Frame { index, reverse: self.reverse, streaming: false };
-            let found = self.session.looked_at(frame, image)?;
-            self.waiting.push_back(found);
-        }
-        self.waiting.pop_front().map(|found| self.session.answer(found)).transpose()
-    }
-}
-
-impl<A: AnyModel> Iterator for ConceptFrames<'_, '_, A> {
-    type Item = Result<ConceptFrame>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let found = self.answered();
-        if found.is_err() {
-            self.frames = vec![].into_iter();
-            self.waiting.clear();
-        }
-        found.transpose()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.frames.len() + self.waiting.len();
-        (left, Some(left))
-    }
-}
-
-impl<A: AnyModel> ExactSizeIterator for ConceptFrames<'_, '_, A> {}
-
-/// The outermost pixels of a mask (`masks_to_boxes`).
-fn outermost(mask: &Array2<bool>) -> Bounds {
-    let (mut bounds, mut first) = (Bounds { xmin: 0, ymin: 0, xmax: 0, ymax: 0 }, true);
-    for ((y, x), _) in mask.indexed_iter().filter(|(_, inside)| **inside) {
-        let (x, y) = (x as i64, y as i64);
-        if std::mem::take(&mut first) {
-            bounds = Bounds { xmin: x, ymin: y, xmax: x, ymax: y };
-        }
-        bounds.xmin = bounds.xmin.min(x);
-        bounds.xmax = bounds.xmax.max(x);
-        bounds.ymax = y;
-    }
-    bounds
 }
 
 fn sigmoid(logit: f32) -> f32 {
