@@ -483,6 +483,9 @@ struct RememberedFrames {
     rotary: Vec<[usize; 2]>,
 }
 
+/// The linear layers of the MLPs that attend to this memory.
+const MEMORY_MLP: [&str; 2] = ["mlp.up_proj", "mlp.down_proj"];
+
 /// The memory of other frames as tokens: latents of a whole map first, without positions, then those of its windows.
 fn remembered_frames(g: &mut Graph, c: &Config, _: [usize; 2]) -> Result<RememberedFrames> {
     let (channels, [whole, windows]) = (
@@ -687,7 +690,7 @@ fn memory_conditioned(g: &mut Graph, c: &Config, frame: &Tensor) -> Result<Tenso
         layers: c.memory_attention_num_layers,
         heads: c.memory_attention_num_attention_heads,
         width: c.memory_attention_hidden_size / c.memory_attention_downsample_rate,
-        mlp: ["mlp.up_proj", "mlp.down_proj"],
+        mlp: MEMORY_MLP,
         mlp_width: c.memory_attention_feed_forward_hidden_size,
         act: c.memory_attention_feed_forward_hidden_act,
         places: &here,

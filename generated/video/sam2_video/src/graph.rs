@@ -482,6 +482,9 @@ struct RememberedFrames {
     rotary: Vec<[usize; 2]>,
 }
 
+/// The linear layers of the MLPs that attend to this memory.
+const MEMORY_MLP: [&str; 2] = ["linear1", "linear2"];
+
 /// The memory of other frames as tokens: the places of each frame's feature map.
 fn remembered_frames(g: &mut Graph, c: &Config, [rows, columns, ]: [usize; 2]) -> Result<RememberedFrames> {
     let (channels, places) = (c.memory_encoder_output_channels, rows * columns);
@@ -568,7 +571,7 @@ fn memory_conditioned(g: &mut Graph, c: &Config, frame: &Tensor) -> Result<Tenso
         layers: c.memory_attention_num_layers,
         heads: c.memory_attention_num_attention_heads,
         width: c.memory_attention_hidden_size / c.memory_attention_downsample_rate,
-        mlp: ["linear1", "linear2"],
+        mlp: MEMORY_MLP,
         mlp_width: c.memory_attention_feed_forward_hidden_size,
         act: c.memory_attention_feed_forward_hidden_act,
         places: &here,
